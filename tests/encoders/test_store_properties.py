@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.config import Settings
-from steelyard.encoders.cache import compaction
+from steelyard.encoders.cache import vector_store
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_file import (
     ENTRY,
@@ -62,7 +62,7 @@ def test_the_store_agrees_with_a_dictionary(data):
     texts = [f"text {number}" for number in range(12)]
     encoder = Letters()
     held: dict[int, list[float]] = {}
-    many, compaction.MANY = compaction.MANY, 2
+    many, vector_store.MANY = vector_store.MANY, 2
     try:
         with tempfile.TemporaryDirectory() as folder:
             store = VectorStore(encoder, Settings.load(home=folder))
@@ -77,7 +77,7 @@ def test_the_store_agrees_with_a_dictionary(data):
                     assert vectors[row].tobytes() == np.array(values, np.float32).tobytes()
             assert store.problems == []
     finally:
-        compaction.MANY = many
+        vector_store.MANY = many
 
 
 @settings(max_examples=100)

@@ -17,7 +17,7 @@ import pytest
 from encoder_parts import Letters
 
 from steelyard.config import Settings
-from steelyard.encoders.cache import budget, compaction, inventory
+from steelyard.encoders.cache import budget, inventory, vector_store
 from steelyard.encoders.cache.cached_encoder import encode_once
 from steelyard.encoders.cache.vector_file import VectorFile
 from steelyard.encoders.cache.vector_store import VectorStore
@@ -25,7 +25,7 @@ from steelyard.types.protocols import no_tick
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["encoder_parts", "steelyard.encoders.cache.cached_encoder", "steelyard.encoders.cache.compaction"]
+    ["encoder_parts", "steelyard.encoders.cache.cached_encoder", "steelyard.encoders.cache.vector_store"]
 )
 NOBODY = 65534
 WORDS = [f"{'abcdefgh'[number % 8]} {number:x}" for number in range(3000)]
@@ -71,7 +71,7 @@ def work(home, seed, started, rounds=10**6, limit=None):
     os.environ["STEELYARD_HOME"] = home
     if limit:
         os.environ[budget.VARIABLE] = limit
-    compaction.MANY, compaction.LARGE = 4, 4 * 2**20
+    vector_store.MANY, vector_store.LARGE = 4, 4 * 2**20
     chance, encoder = random.Random(seed), Wide()
     store = VectorStore(encoder)
     for _ in range(rounds):
@@ -153,8 +153,8 @@ def test_a_reader_survives_merging_and_trimming_between_its_looks(home, monkeypa
     reader = VectorStore(encoder)
     keys = reader.keys(list("abcdef"), "document")
     assert reader.get(keys)[0].all()
-    monkeypatch.setattr(compaction, "MANY", 3)
-    assert compaction.compact(store.folder) is not None
+    monkeypatch.setattr(vector_store, "MANY", 3)
+    assert vector_store.compact(store.folder) is not None
     assert len(segments(home)) == 1
     found, vectors = reader.get(keys)
     assert found.all() and right(list("abcdef"), vectors)
@@ -167,13 +167,13 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, 
     """The moment that matters: the index knows a file, another process merges it away, then it is read."""
     encoder, store = six_files()
     reader = VectorStore(encoder)
-    monkeypatch.setattr(compaction, "MANY", 3)
+    monkeypatch.setattr(vector_store, "MANY", 3)
     honest, merged = VectorFile.vectors, []
 
     def merge_first(segment, rows=None):
         if not merged:
             merged.append(None)
-            merged.append(compaction.compact(store.folder))
+            merged.append(vector_store.compact(store.folder))
         return honest(segment, rows)
 
     monkeypatch.setattr(VectorFile, "vectors", merge_first)
@@ -185,19 +185,19 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again(home, 
 def test_a_merged_file_that_another_process_merges_at_once_is_no_problem(home, monkeypatch):
     """Written, and merged away again before its date is set: its vectors are in the other's file."""
     encoder, store = six_files()
-    monkeypatch.setattr(compaction, "MANY", 3)
-    honest, merged = compaction.write_vector_file, []
+    monkeypatch.setattr(vector_store, "MANY", 3)
+    honest, merged = vector_store.write_vector_file, []
 
     def merged_by_another(folder, keys, vectors):
         path = honest(folder, keys, vectors)
         if not merged:
             merged.append(path)
             honest(folder, store.keys(["g"], "document"), encoder.encode(["g"], "document"))
-            merged.append(compaction.compact(folder))
+            merged.append(vector_store.compact(folder))
         return path
 
-    monkeypatch.setattr(compaction, "write_vector_file", merged_by_another)
-    compaction.compact(store.folder)
+    monkeypatch.setattr(vector_store, "write_vector_file", merged_by_another)
+    vector_store.compact(store.folder)
     assert segments(home) == merged[1:], "the first one is gone, and so are the parts"
     _, tally = encode_once(encoder, list("abcdefg"), "document", store=VectorStore(encoder))
     assert (tally.encoded, tally.problems) == (0, ())
@@ -206,28 +206,28 @@ def test_a_merged_file_that_another_process_merges_at_once_is_no_problem(home, m
 def test_a_folder_that_is_removed_meanwhile_is_no_problem(home, monkeypatch):
     """`cache rm` in another process, at the worst moments: before merging, and right after the merged file is there."""
     _, store = six_files()
-    monkeypatch.setattr(compaction, "MANY", 3)
-    honest = compaction.write_vector_file
+    monkeypatch.setattr(vector_store, "MANY", 3)
+    honest = vector_store.write_vector_file
 
     def then_all_goes(folder, keys, vectors):
         path = honest(folder, keys, vectors)
         shutil.rmtree(folder)
         return path
 
-    monkeypatch.setattr(compaction, "write_vector_file", then_all_goes)
-    compaction.compact(store.folder)
+    monkeypatch.setattr(vector_store, "write_vector_file", then_all_goes)
+    vector_store.compact(store.folder)
     assert not store.folder.exists()
-    assert compaction.compact(store.folder) is None
+    assert vector_store.compact(store.folder) is None
     assert [inventory._read_folder(store.folder).files, *inventory.inventory(home)] == [0]
 
 
 def test_many_small_files_become_few(home):
     encoder = Letters()
     store = VectorStore(encoder)
-    texts = [f"a {number}" for number in range(3 * compaction.MANY)]
+    texts = [f"a {number}" for number in range(3 * vector_store.MANY)]
     for text in texts:
         encode_once(encoder, [text], "document", store=store)
-    assert len(segments(home)) <= compaction.MANY
+    assert len(segments(home)) <= vector_store.MANY
     other = Letters()
     vectors, tally = encode_once(other, texts, "document", store=VectorStore(other))
     assert (tally.encoded, tally.problems) == (0, ())
@@ -241,8 +241,8 @@ def test_merging_keeps_one_of_vectors_that_are_there_twice(home, monkeypatch):
     keys, vectors = store.keys(["a", "b", "c"], "document"), encoder.encode(["a", "b", "c"], "document")
     for part in ([0, 1, 2], [0], [1], [2]):
         store.put(keys[part], vectors[part])
-    monkeypatch.setattr(compaction, "MANY", 3)
-    merged = compaction.compact(store.folder)
+    monkeypatch.setattr(vector_store, "MANY", 3)
+    merged = vector_store.compact(store.folder)
     assert segments(home) == [merged]
     assert len(VectorFile.open(merged).table) == 3
     assert store.get(keys)[0].all()
@@ -257,8 +257,8 @@ def test_merging_passes_over_what_is_not_ours_and_keeps_the_date(home, monkeypat
         os.utime(newest, (1000 + age, 1000 + age))
     stranger = store.folder / "0123.vectors"
     stranger.write_bytes(b"not ours")
-    monkeypatch.setattr(compaction, "MANY", 3)
-    merged = compaction.compact(store.folder)
+    monkeypatch.setattr(vector_store, "MANY", 3)
+    merged = vector_store.compact(store.folder)
     assert merged is not None
     assert merged.stat().st_mtime == 1003
     assert sorted(segments(home)) == sorted([merged, stranger])
@@ -266,7 +266,7 @@ def test_merging_passes_over_what_is_not_ours_and_keeps_the_date(home, monkeypat
 
 def test_merged_files_stay_small_beside_the_limit(home, monkeypatch):
     """Trimming removes whole files: a merged one must not take everything with it."""
-    monkeypatch.setattr(compaction, "MANY", 3)
+    monkeypatch.setattr(vector_store, "MANY", 3)
     monkeypatch.setenv(budget.VARIABLE, "8kB")
     encoder = Letters()
     store = VectorStore(encoder)
@@ -371,7 +371,7 @@ def test_a_store_that_may_only_be_read_is_read():
 
 def test_more_files_than_a_process_may_open(home, monkeypatch):
     """Looking texts up in many segments holds none of them open."""
-    monkeypatch.setattr(compaction, "MANY", 10**6)
+    monkeypatch.setattr(vector_store, "MANY", 10**6)
     encoder = Letters()
     store = VectorStore(encoder)
     texts = [f"a {number}" for number in range(300)]

@@ -12,8 +12,8 @@ from steelyard.cli import main
 from steelyard.encoders.backends.transformers.loading import LoadOptions
 from steelyard.encoders.compute_options import Compute
 from steelyard.encoders.devices.choice import choose_devices
-from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_metadata import ModelConfig
 from steelyard.errors import HubError, UsageError
 from steelyard.options import Options
 from steelyard.retrievers import load_retriever

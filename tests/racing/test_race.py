@@ -16,7 +16,7 @@ from steelyard.cli import main
 from steelyard.engine.events import Finished
 from steelyard.errors import DataError, UsageError
 from steelyard.racing import Elimination, race
-from steelyard.racing.parts import divide
+from steelyard.racing.race_models import divide
 from steelyard.types import Task
 
 WORDS = [f"{colour} {animal}" for colour in ("red", "blue", "green", "white") for animal in ("fox", "owl", "crab")]
@@ -103,7 +103,7 @@ def test_parts_have_every_query_once_and_all_documents_that_are_judged() -> None
 
 
 def test_a_large_corpus_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.racing.parts.FEWEST_DOCUMENTS", 5)
+    monkeypatch.setattr("steelyard.racing.race_models.FEWEST_DOCUMENTS", 5)
     task = task_of("Mine/a")
     parts = divide(task, 4)
     sizes = [len(part) for part in parts.documents]

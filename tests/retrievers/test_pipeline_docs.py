@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.retrievers.fusion import methods as fusion_methods
 from steelyard.retrievers.fusion import retriever as fusion
+from steelyard.retrievers.fusion.join import METHODS
 from steelyard.retrievers.model_names import RERANK_DEPTH as DEPTH
 from steelyard.retrievers.pipeline import STAGE_OPTIONS
 from steelyard.retrievers.rerank import cross_encoder
@@ -40,7 +40,7 @@ def test_the_names_of_models_can_be_read(page: str) -> None:
 def test_every_option_and_method_is_there() -> None:
     for option in cross_encoder.OPTIONS:
         assert re.search(rf"^\|.*`{option}`.*\|", RERANKERS, re.MULTILINE), option
-    for method in fusion_methods.METHODS:
+    for method in METHODS:
         assert re.search(rf"^\| `{method}` \|", PIPELINES, re.MULTILINE), method
     for option in (*fusion.OPTIONS, *STAGE_OPTIONS):
         assert f"{option}=" in PIPELINES, option

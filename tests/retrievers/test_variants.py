@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Run
-from steelyard.vectors import exact, quantise, topk
+from steelyard.vectors import quantise, topk
 from steelyard.vectors.quantise import BinaryCodes, Float16Codes, HakariInt8Codes, Int8Codes
 from steelyard.vectors.topk import normalised, rank_rows, top_k
 from steelyard.vectors.variants import PRECISIONS, Variant, truncate
@@ -167,10 +167,10 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one(precision, rescore):
     ids=["fetched one by one", "picked from all", "kept from the last search"],
 )
 def test_rescoring_ranks_the_same_documents_by_float(kept, gather, monkeypatch):
-    monkeypatch.setattr(exact, "GATHER_COST", gather)
-    monkeypatch.setattr(exact, "CACHED_SCORES", kept)
+    monkeypatch.setattr(topk, "GATHER_COST", gather)
+    monkeypatch.setattr(topk, "CACHED_SCORES", kept)
     first = Variant(precision="binary").build(DOCUMENTS).search(QUERIES, 60)
-    floats = exact.ExactIndex(DOCUMENTS)
+    floats = topk.ExactIndex(DOCUMENTS)
     floats.search(QUERIES, 3)
     run, seconds = floats.rescore(first, QUERIES)
     assert seconds > 0
@@ -271,13 +271,13 @@ def test_invalid_options_are_refused(options):
 
 
 def test_scores_that_are_kept_are_those_of_the_queries_asked_for(monkeypatch):
-    floats = exact.ExactIndex(DOCUMENTS)
+    floats = topk.ExactIndex(DOCUMENTS)
     other = QUERIES[::-1].copy()
     for queries in (QUERIES, other, QUERIES):
         run, _ = floats.search(queries, 20)
         plain = top_k(queries, DOCUMENTS, 20)
         assert (run.rows == plain.rows).all() and (run.scores == plain.scores).all()
-    monkeypatch.setattr(exact, "CACHED_SCORES", 0)
+    monkeypatch.setattr(topk, "CACHED_SCORES", 0)
     assert (floats.search(QUERIES, 20)[0].rows == top_k(QUERIES, DOCUMENTS, 20).rows).all()
 
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from steelyard.errors import DataError, UsageError
 from steelyard.stats import intervals, mean_interval, paired_test, paired_tests
 from steelyard.stats.agreement import agreement
-from steelyard.stats.intervals import Method
+from steelyard.stats.intervals import BLOCK, Method, bootstrap_means
 from steelyard.stats.randomisation import flipped_sums
-from steelyard.stats.resample import BLOCK, bootstrap_means
 from steelyard.stats.student import t_cdf, t_quantile
 from steelyard.types import Float64, Interval
 

@@ -24,7 +24,7 @@ import loopback
 import numpy as np
 
 from steelyard.retrievers.bm25.retriever import Bm25
-from steelyard.retrievers.search_services.opensearch.requests import ANALYZERS
+from steelyard.retrievers.search_services.opensearch.retriever import ANALYZERS
 from steelyard.types import Corpus, Qrels, Queries, Task, TaskInfo
 from steelyard.types.protocols import Index
 

@@ -19,8 +19,7 @@ from task_parts import clusters, labels, vectors_of
 from steelyard.errors import DataError, MissingPart
 from steelyard.tasks import score_task, texts_of
 from steelyard.tasks.classification import training_samples
-from steelyard.tasks.cluster_samples import levels_of, rounds_of, sampled
-from steelyard.tasks.clustering import v_measures
+from steelyard.tasks.clustering import levels_of, rounds_of, sampled, v_measures
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels
 from steelyard.types import TaskInfo
 from steelyard.types.samples import Bootstrap, ClusterTask, LabelTask, Problem

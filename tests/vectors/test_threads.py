@@ -10,7 +10,7 @@ import threadpoolctl
 
 from steelyard.vectors import threads as threads_module
 from steelyard.vectors import topk
-from steelyard.vectors.exact import ExactIndex
+from steelyard.vectors.topk import ExactIndex
 
 LINES = 8 * threads_module.MIN_ITEMS
 

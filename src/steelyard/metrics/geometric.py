@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import exp, log
 
 from steelyard.metrics.definition import Definition
-from steelyard.metrics.measures import average_precision
-from steelyard.metrics.preferences import bpref
+from steelyard.metrics.measures import average_precision, bpref
 from steelyard.types import Float64
 
 MINIMUM = 0.00001

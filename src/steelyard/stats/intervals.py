@@ -1,8 +1,13 @@
-"""How sure is a mean? Confidence intervals from the values of the single queries."""
+"""How sure is a mean? Confidence intervals from the values of the single queries.
+
+Random resamples are matrices, so that a statistic of all of them is one product; the same seed and sizes give the same
+matrices on every machine (numpy's PCG64).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
 from typing import Literal, get_args
@@ -11,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import DataError, UnknownName, UsageError
-from steelyard.stats.resample import bootstrap_means
 from steelyard.stats.student import t_quantile
 from steelyard.types import Float64, Interval
+from steelyard.vectors.threads import single_threaded_blas
 
 Method = Literal["bootstrap", "percentile", "t"]
 """`bootstrap`: corrected for bias and skew (BCa); `percentile`: the plain one; `t`: Student's."""
@@ -167,3 +172,46 @@ def _quantile(ordered: Float64, share: Float64) -> Float64:
     columns = np.arange(ordered.shape[1])
     low, high = ordered[below, columns], ordered[above, columns]
     return np.asarray(low + (high - low) * (place - below))
+
+
+BLOCK = 1 << 22
+"""Entries of a matrix made at a time, so that memory stays small however many queries there are."""
+
+
+def bootstrap_means(values: Float64, draws: int, seed: int) -> Float64:
+    """Means of resamples with replacement, all columns resampled alike: (queries, columns) to (draws, columns).
+
+    >>> bootstrap_means(np.ones((3, 2)), draws=2, seed=0).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    with single_threaded_blas():  # small ones, after which threads of BLAS would only be in the way
+        return np.concatenate([weights @ values for weights in _weights(len(values), draws, seed)])
+
+
+def _weights(count: int, draws: int, seed: int) -> Iterator[Float64]:
+    """Blocks of (draws, queries): how often each query was drawn, over their number."""
+    if count * draws <= BLOCK:
+        yield _kept_weights(count, draws, seed)
+        return
+    generator = np.random.default_rng(seed)
+    for size in _block_sizes(count, draws):
+        yield _draw(generator, size, count)
+
+
+@lru_cache(maxsize=4)
+def _kept_weights(count: int, draws: int, seed: int) -> Float64:
+    # A batch has many tasks of 200 queries: one matrix serves all of them.
+    weights = _draw(np.random.default_rng(seed), draws, count)
+    weights.flags.writeable = False
+    return weights
+
+
+def _draw(generator: np.random.Generator, size: int, count: int) -> Float64:
+    picks = generator.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
+    return np.bincount(picks.ravel(), minlength=size * count).reshape(size, count) / count
+
+
+def _block_sizes(count: int, draws: int) -> Iterator[int]:
+    step = max(BLOCK // max(count, 1), 1)
+    for start in range(0, draws, step):
+        yield min(step, draws - start)

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import DataError
-from steelyard.stats.intervals import DRAWS, NORMAL
+from steelyard.stats.intervals import DRAWS, NORMAL, bootstrap_means
 from steelyard.stats.power import detectable_difference
 from steelyard.stats.randomisation import FLIPS, Seed, pair_p_values
-from steelyard.stats.resample import bootstrap_means
 from steelyard.types import Float64
 
 LEVEL = 0.95

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.tasks.bitext_mining import score_bitext
 from steelyard.tasks.classification import label_texts, score_labels
 from steelyard.tasks.clustering import cluster_texts, score_clusters
 from steelyard.tasks.multilabel import multilabel_texts, score_multilabel
-from steelyard.tasks.pairs import score_pairs
+from steelyard.tasks.pairs import score_bitext, score_pairs
 from steelyard.tasks.sample_scores import Profile, SampleScores
 from steelyard.tasks.summarization import score_summaries, summary_texts
 from steelyard.types import Float32

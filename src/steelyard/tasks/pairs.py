@@ -1,4 +1,7 @@
-"""Pairs of texts: STS and pair classification, with numpy only."""
+"""Pairs of texts: STS, pair classification and bitext mining, with numpy only.
+
+Sums of single precision are added in the order in which torch adds, so that the last bit is the same.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
+from steelyard.tasks.confusion import Confusion
 from steelyard.tasks.correlation import correlations
-from steelyard.tasks.resampling import described
+from steelyard.tasks.resampling import described, mean_intervals
 from steelyard.tasks.sample_scores import Profile, SampleScores, main_metric
 from steelyard.tasks.separation import separations
-from steelyard.tasks.torch_order import cosines, dots
 from steelyard.types import Float32, Float64
 from steelyard.types.samples import PairTask
+from steelyard.vectors.topk import normalised, top_k
 
 BLOCK = 1024
 """Pairs compared at a time."""
@@ -156,3 +160,103 @@ def _with_thresholds(metrics: dict[str, float]) -> dict[str, Any]:
         name: -value if name.endswith("_threshold") and name.startswith(distances) else value
         for name, value in metrics.items()
     }
+
+
+LANES, ACCUMULATORS, ROUNDS = 8, 4, 16
+SMALLEST = np.float32(1e-12)
+"""The smallest divisor of a vector."""
+
+
+def dots(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+    """Return the scalar product of each row with its partner.
+
+    >>> dots(np.float32([[1, 2]]), np.float32([[3, 4]])).tolist()
+    [11.0]
+    """
+    return _sums(_columns(first) * _columns(second))
+
+
+def cosines(first: Float32, second: Float32) -> npt.NDArray[np.float32]:
+    """Return the cosine of each row with its partner; 0 if one is 0.
+
+    >>> cosines(np.float32([[3, 4], [0, 0]]), np.float32([[3, 4], [1, 0]])).tolist()
+    [1.0, 0.0]
+    """
+    return _sums(_units(_columns(first)) * _units(_columns(second)))
+
+
+def _columns(vectors: Float32) -> Float32:
+    return np.ascontiguousarray(vectors.T)
+
+
+def _units(columns: Float32) -> Float32:
+    """Return the columns at length 1."""
+    squares = columns * columns
+    whole = len(squares) // LANES * LANES
+    lengths = _in_order([*_rounds(squares[:whole], LANES).sum(axis=0), *squares[whole:]])
+    return np.asarray(columns / np.maximum(np.sqrt(lengths), SMALLEST))
+
+
+def _sums(values: Float32) -> npt.NDArray[np.float32]:
+    """Return the sum of each column."""
+    wide = LANES * ACCUMULATORS
+    whole, lanes = len(values) // wide * wide, len(values) // LANES * LANES
+    rounds = _rounds(values[:whole], wide)
+    full = len(rounds) // ROUNDS * ROUNDS
+    # Every 16 rounds are added separately; the remaining rounds come first.
+    total = rounds[full:].sum(axis=0)
+    if full:
+        total = total + rounds[:full].reshape(-1, ROUNDS, *rounds.shape[1:]).sum(axis=1).sum(axis=0)
+    first, *others = total.reshape(ACCUMULATORS, LANES, -1)
+    by_lane = _in_order([first, *_rounds(values[whole:lanes], LANES), *others])
+    return _in_order([*values[lanes:], *by_lane])
+
+
+def _rounds(values: Float32, width: int) -> Float32:
+    return values.reshape(-1, width, values.shape[1])
+
+
+def _in_order(parts: list[Float32]) -> Float32:
+    """Add one after the other."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def score_bitext(task: PairTask, texts: Sequence[str], vectors: Float32, similarity: str) -> SampleScores:
+    """Return mteb's four scores; precision, recall and F1 are weighted means over the sentences as classes."""
+    if not len(task):
+        raise DataError("a task of translations must have pairs", where=task.name, hint="add pairs of texts")
+    row_of = {text: row for row, text in enumerate(texts)}
+    first, second = (vectors[[row_of[text] for text in side]] for side in (task.first, task.second))
+    if similarity == "cosine":
+        first, second, similarity = normalised(first), normalised(second), "dot"
+    nearest = top_k(first, second, 1, similarity=similarity)
+    predicted = nearest.rows[:, 0].astype(np.int64)
+    gold = np.arange(len(task))
+    correct = (predicted == gold).astype(np.float64)
+    scores = Confusion.of(gold, predicted, len(task)).scores()
+    metrics = {name: float(scores[f"{name}_weighted"]) for name in ("precision", "recall", "f1")}
+    metrics["accuracy"] = float(scores["accuracy"])
+    chosen = np.bincount(predicted, minlength=len(task))
+    values = {
+        "precision": correct / np.maximum(chosen, 1),
+        "recall": correct,
+        "f1": 2 * correct / (1 + chosen),
+        "accuracy": correct,
+    }
+    return SampleScores(
+        main_metric(task.info, "f1", metrics),
+        metrics,
+        dict(metrics),
+        mean_intervals(values, metrics),
+        described(len(task), "pairs"),
+        QueryScores(tuple(map(str, range(len(task)))), None, {"accuracy": correct, "f1": values["f1"]}),
+        predictions={
+            "-".join(task.columns): [
+                {"corpus_id": row, "score": score}
+                for row, score in zip(predicted.tolist(), nearest.scores[:, 0].tolist(), strict=True)
+            ]
+        },
+    )

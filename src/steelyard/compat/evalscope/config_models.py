@@ -11,8 +11,8 @@ from typing import Any
 from steelyard.compat.evalscope.config_schema import MAX_SEQ_LENGTH, ModelEntry
 from steelyard.encoders.compute_options import DTYPES
 from steelyard.encoders.load import detect_backend
-from steelyard.encoders.model_config import max_positions
 from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_metadata import max_positions
 from steelyard.errors import UsageError
 from steelyard.retrievers import RETRIEVERS
 from steelyard.spec import ModelSpec, parse

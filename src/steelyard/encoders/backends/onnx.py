@@ -21,8 +21,8 @@ from steelyard.encoders.backends.onnx_session import (
 from steelyard.encoders.batching import BatchedEncoder, BatchSize
 from steelyard.encoders.compute_options import NOT_FOR, Compute
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
-from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_metadata import ModelConfig
 from steelyard.encoders.pooling import POOLING_MODES, pool
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError

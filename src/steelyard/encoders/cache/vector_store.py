@@ -4,12 +4,16 @@ Under `<home>/vectors` each encoder has a folder named after a hash of its setti
 completely under another name, flushed, renamed and never changed. So any number of processes may read and add at the
 same time, and a crash leaves no partial file. Many small files are merged into one; the least recently used files are
 removed when the limit is reached (`budget`).
+
+Merging needs no lock. The merged file is complete before its parts are removed; a process that is killed in between, or
+two processes that merge at the same time, leave vectors twice. A reader that misses a part repeats the look-up.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.config import Settings
-from steelyard.encoders.cache import budget, compaction
+from steelyard.encoders.cache import budget
 from steelyard.encoders.cache.key_index import KEY, KeyIndex, Keys
 from steelyard.encoders.cache.shared_files import SharedFiles
 from steelyard.encoders.cache.vector_file import (
@@ -29,6 +33,7 @@ from steelyard.encoders.cache.vector_file import (
     parse_vectors,
     read_table,
     vector_file,
+    write_vector_file,
 )
 from steelyard.files import write_atomic
 from steelyard.types import Float32, Role
@@ -197,7 +202,7 @@ class VectorStore:
             self._note(f"vectors could not be stored in {self.folder}: {error.strerror or error}")
             return
         try:
-            compaction.compact(self.folder, self._limit)
+            compact(self.folder, self._limit)
             budget.trim(self.folder.parent, self._limit)
         except OSError as error:
             self._note(f"stored vectors could not be trimmed in {self.folder.parent}: {error.strerror or error}")
@@ -254,3 +259,62 @@ class VectorStore:
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+MANY = 64
+"""The most small files in a folder."""
+LARGE = 64 * 2**20
+"""Bytes of the largest merged file; a file of more than half that size is not small."""
+
+
+def compact(folder: Path, limit: int = 8 * LARGE) -> Path | None:
+    """Merge the small files of a store if there are many, least recently used first; return the merged file or None."""
+    large = min(LARGE, limit // 8)  # trimming removes whole files, so none may be most of the cache
+    small = []
+    for entry in budget.entries(folder):
+        if entry.name.endswith(budget.SUFFIX):
+            with suppress(FileNotFoundError):
+                stat = entry.stat()
+                if stat.st_size <= large // 2:
+                    small.append((stat.st_mtime_ns, entry.name, stat.st_size))
+    if len(small) <= MANY:
+        return None
+    parts: list[VectorFile] = []
+    taken = newest = 0
+    for used, name, size in sorted(small):
+        if taken + size > large:
+            break
+        with suppress(FileNotFoundError, DamagedFile, NotAVectorFile):  # the reader reports it
+            segment = VectorFile.open(folder / name)
+            if not parts or segment.dimension == parts[0].dimension:
+                parts.append(segment)
+                taken, newest = taken + size, used
+    return _merge(folder, parts, newest) if len(parts) > 1 else None
+
+
+def _merge(folder: Path, parts: list[VectorFile], used: int) -> Path | None:
+    try:
+        vectors = np.concatenate([part.vectors() for part in parts])
+    except (FileNotFoundError, DamagedFile):  # merged by another process, or reported by the reader
+        return None
+    tables = np.concatenate([part.table for part in parts])
+    keys: Keys = np.empty(len(tables), dtype=KEY)
+    keys["high"], keys["low"] = tables["high"], tables["low"]
+    _, first = np.unique(keys, return_index=True)
+    merged = write_vector_file(folder, keys[first], vectors[first])
+    with suppress(FileNotFoundError):  # merged again or trimmed by another process
+        os.utime(merged, ns=(used, used))
+        _flush(folder)
+    for part in parts:
+        if part.path != merged:
+            part.path.unlink(missing_ok=True)
+    return merged
+
+
+def _flush(folder: Path) -> None:
+    """Flush the new name to disk before the old files are removed, in case of a power failure."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

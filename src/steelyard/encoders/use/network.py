@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.encoders.use.convolution import STEP, Convolution
 from steelyard.encoders.use.pieces import EMPTY, ROWS, TABLES, WINDOWS, Pieces
-from steelyard.encoders.use.tile import AFTER, BEFORE, FEATURES, Tile
+from steelyard.encoders.use.tile import AFTER, BEFORE, FEATURES, STEP, Convolution, Tile
 from steelyard.types import Float32, Int32, Int64
 from steelyard.vectors.threads import MapSlices, single_threaded_blas, thread_pool
 

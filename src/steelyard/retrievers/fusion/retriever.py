@@ -19,8 +19,7 @@ from steelyard.errors import ModelError, UnknownName, UsageError
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.composite import CompositeIndex, for_task
 from steelyard.retrievers.fusion import adaptive
-from steelyard.retrievers.fusion.join import join
-from steelyard.retrievers.fusion.methods import METHODS
+from steelyard.retrievers.fusion.join import METHODS, join
 from steelyard.retrievers.model_names import FUSION_METHOD, result_name
 from steelyard.retrievers.model_names import FUSION_PRESETS as PRESETS
 from steelyard.spec import ModelSpec

@@ -21,8 +21,8 @@ from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.compute_options import NOT_FOR, Compute
 from steelyard.encoders.devices.worker_pool import LocalWorker, WorkerPool
 from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
-from steelyard.encoders.model_config import ModelConfig
 from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_metadata import ModelConfig
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
 from steelyard.options import Options
