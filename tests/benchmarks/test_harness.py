@@ -83,6 +83,7 @@ GUARDS = {"metrics": ("metrics", "with_pytrec_eval", {"queries": 200, "depth": 1
 GUARDS["bm25"] = ("bm25", "with_bm25s_numpy", {"documents": 5000, "queries": 100, "script": "en"}, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GUARDS)
 def test_the_ratio_to_a_peer_does_not_collapse(name: str) -> None:
     """A guard, not a measurement: a ratio in one process, far below what docs/benchmarks.md shows."""

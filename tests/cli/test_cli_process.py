@@ -27,6 +27,7 @@ def nano(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_nano_set(tmp_path / "NanoSmall", [small_task("NanoSmall/a")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("readers", "code"),
     [
@@ -155,6 +156,7 @@ def test_a_terminated_command_is_data_with_its_exit_code(words: list[str], tmp_p
     assert done.returncode == 143 == json.loads(done.stdout)["error"]["exit_code"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ignored", [False, True], ids=["", "SIGINT ignored"])
 def test_sigterm_ends_a_run_in_order_and_the_same_command_continues(nano: Path, tmp_path: Path, ignored: bool) -> None:
     models = [f"bm25?k1={0.5 + i / 100}" for i in range(60)]

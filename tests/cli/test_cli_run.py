@@ -290,6 +290,7 @@ def test_help_is_light() -> None:
     assert "--overwrite-strategy" in found.stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_in_order_and_the_same_command_goes_on(nano: Path, results: Path) -> None:
     models = [f"bm25?k1={0.5 + i / 100}" for i in range(40)]
     words = ["steelyard", "run", *models, "-t", str(nano), "--no-report"]
@@ -550,6 +551,7 @@ def test_what_is_odd_about_the_data_is_told(
     assert not capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_pipe_that_does_not_have_the_characters_gets_their_numbers(tmp_path: Path) -> None:
     folder = tmp_path / "数据"
     write_nano_set(folder, [small_task("local/数据")])
@@ -567,6 +569,7 @@ def test_a_pipe_that_does_not_have_the_characters_gets_their_numbers(tmp_path: P
     assert "数据" in json.loads(told.stdout)[0]["task"]
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_a_note_and_no_failure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -581,6 +584,7 @@ def test_a_home_that_cannot_be_written_is_a_note_and_no_failure(
     assert "\nwarning: NanoEmoji" in said and "UserWarning" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--help"], ["list", "tasks", "--json"]])
 def test_a_reader_that_has_gone_is_no_error(words: list[str]) -> None:
     reader, writer = os.pipe()

@@ -276,6 +276,7 @@ def test_files_in_the_wrong_order_and_long_lines_are_told(
     assert len(capsys.readouterr().err) < 500
 
 
+@pytest.mark.slow
 def test_a_run_may_be_piped_in(files: tuple[str, str]) -> None:
     qrels, run = files
     command = [sys.executable, "-m", "steelyard", "score", "-m", "map"]

@@ -110,6 +110,7 @@ def test_bash_completes_a_model_after_its_colon(tmp_path: Path) -> None:
     assert done.stdout.split() == ["use-multilingual-v3"]
 
 
+@pytest.mark.slow
 def test_an_ascii_terminal_gets_plus_minus_aligned(tmp_path: Path) -> None:
     words = ["run", "bm25", "dense", "-t", "NanoAlmanac/en", "--limit", "3", "--no-report", "-o", str(tmp_path), "-q"]
     outputs = []
@@ -141,6 +142,7 @@ def test_the_action_runs_a_gate_that_exists() -> None:
     assert {value.split("inputs.")[1].strip(" }") for value in steps} == set(inputs)
 
 
+@pytest.mark.slow
 def test_the_gate_of_the_action_fails_on_a_regression(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     script = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]["run"]

@@ -359,6 +359,7 @@ def test_agreement_of_the_ranking_with_another_metric_and_other_tasks(tmp_path: 
     assert [row.model for row in results.ranking()] == [row.model for row in comparison.ranking]
 
 
+@pytest.mark.slow
 def test_correlations_of_sts_are_tested_by_influence_and_average_precision_is_not(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     tasks = [task_parts.sample_tasks()[name] for name in ("FixtureSTS", "FixturePairClassification")]

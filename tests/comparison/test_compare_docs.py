@@ -24,6 +24,7 @@ def shell(command: str, folder: Path, **more: str) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compare.md", "gate.md"])
 def test_commands_and_snippets_of_the_page_run(name: str, tmp_path: Path) -> None:
     ran = 0
@@ -57,6 +58,7 @@ def test_workflow_has_what_github_needs(workflow: Any) -> None:
     assert next(step["run"] for step in job["steps"] if "run" in step).startswith("pip install steelyard")
 
 
+@pytest.mark.slow
 def test_commands_of_the_workflow_run(workflow: Any, tmp_path: Path) -> None:
     job = workflow["jobs"]["gate"]
     (check,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("steelyard ")]

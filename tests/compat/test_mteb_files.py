@@ -58,6 +58,7 @@ def test_files_are_those_of_mteb(profile: Profile, name: str, tmp_path: Path) ->
     assert list(meta) == list(expected) and meta["name"] == expected["name"]
 
 
+@pytest.mark.slow
 def test_run_settings_are_a_line_a_task_written_anew(tmp_path: Path) -> None:
     wanted = [json.loads(line) for line in (FILES / "2.26.24" / "run_settings.jsonl").read_text().splitlines()]
     for name in ("FixtureSTS", "FixtureSTS", "FixtureClusteringLegacy"):

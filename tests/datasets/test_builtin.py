@@ -48,23 +48,24 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def tasks(homes: tuple[Path, Path]) -> dict[str, Task]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEELYARD_HOME", str(homes[0]))
-        return {name: builtin.load(name) for name in ALL}
+def tasks() -> dict[str, Task]:
+    return {name: builtin.load(name) for name in ALL}
 
 
+@pytest.mark.slow
 def test_same_versions_same_bytes_whoever_cuts(homes: tuple[Path, Path]) -> None:
     shared, alone = contents(homes[0]), contents(homes[1])
     assert len(shared) > 3 * len(ALL)
     assert shared == alone
 
 
+@pytest.mark.slow
 def test_processes_that_cut_at_once_leave_whole_sets_and_nothing_else(homes: tuple[Path, Path]) -> None:
     found = sorted(path.name for path in (homes[0] / "builtin").iterdir())
     assert found == sorted(f"{each.name}-{each.key()}" for each in builtin.SETS)
 
 
+@pytest.mark.slow
 def test_a_kept_set_is_not_cut_again(homes: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     def cut() -> list[Task]:
         raise AssertionError("cut again")
@@ -167,6 +168,7 @@ def test_an_unknown_task_names_the_near_one() -> None:
         builtin.load("NanoStdlib/docstrings-to-code")
 
 
+@pytest.mark.slow
 def test_a_damaged_set_says_what_to_remove(homes: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(homes[1]))
     (folder,) = (homes[1] / "builtin").glob("NanoEmoji-*")

@@ -19,6 +19,7 @@ def test_there_is_an_example_of_each_type() -> None:
     assert [name for name, _ in EXAMPLES] == ["STS", "Pair classification", "Classification", "Clustering", "Reranking"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "body"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_examples_run(name: str, body: str, tmp_path: Path) -> None:
     commands = [line[2:] for line in body.splitlines() if line.startswith("$ ")]

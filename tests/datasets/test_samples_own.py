@@ -123,6 +123,7 @@ def test_classification_from_files_folder_column_or_share(tmp_path: Path) -> Non
     assert again.texts == divided.texts != other.texts
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("abc"), min_size=6, max_size=60).filter(lambda labels: len(set(labels)) > 1))
 def test_a_share_leaves_every_label_something_to_learn_from(labels: list[str]) -> None:
     import tempfile
@@ -273,6 +274,7 @@ def test_list_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'C-MTEB'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_run_on_ones_own_data_and_a_benchmark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from steelyard.datasets import catalogue
 

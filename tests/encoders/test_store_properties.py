@@ -29,6 +29,7 @@ TEXTS = st.lists(st.text("ab\0é", max_size=3) | st.text(max_size=8), min_size=1
 ANY_FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(ROLES, TEXTS), max_size=8), st.booleans())
 def test_a_query_is_never_taken_for_a_document(batches, symmetric):
@@ -55,6 +56,7 @@ def test_keys_tell_texts_and_roles_apart(one, other):
     assert len(set(keys)) == (3 if one == other else 6)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data())
 def test_the_store_agrees_with_a_dictionary(data):

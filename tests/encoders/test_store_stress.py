@@ -83,6 +83,7 @@ def work(home, seed, started, rounds=10**6, limit=None):
         started.set()
 
 
+@pytest.mark.slow
 def test_fifty_killed_writers_leave_nothing_half_written(home):
     """Writers are killed at random moments while others write, merge and read; what is there is whole and right."""
     chance = random.Random(20)
@@ -114,6 +115,7 @@ def test_fifty_killed_writers_leave_nothing_half_written(home):
         assert right(WORDS, vectors, role, Wide)
 
 
+@pytest.mark.slow
 def test_processes_share_what_they_encode(home):
     """Six processes at a time, each with its own texts and all of them merging: nobody's vectors are lost."""
     events = [FORKS.Event() for _ in range(6)]
@@ -369,6 +371,7 @@ def test_a_store_that_may_only_be_read_is_read():
     assert "could not be stored" in added.problems[0]
 
 
+@pytest.mark.slow
 def test_more_files_than_a_process_may_open(home, monkeypatch):
     """Looking texts up in many segments holds none of them open."""
     monkeypatch.setattr(vector_store, "MANY", 10**6)

@@ -476,6 +476,7 @@ def test_table_has_intervals() -> None:
     assert unsure.table()[1][-1][1].strip() == "0.5000"  # a mean of figures without intervals claims none
 
 
+@pytest.mark.slow
 def test_results_hang_on_nothing_but_their_inputs() -> None:
     """The same batch in two processes with other hash seeds gives the same files, times and machine aside."""
     script = (

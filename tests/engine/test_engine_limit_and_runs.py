@@ -71,6 +71,7 @@ runs = st.integers(1, 4).flatmap(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "trec"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(rows=runs.filter(lambda rows: any(row >= 0 for line in rows for row in line)), seed=st.integers(0, 99))

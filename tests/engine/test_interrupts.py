@@ -69,6 +69,7 @@ assert signal.getsignal(number) is signal.SIG_IGN
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("body", [WAITS, AT_ONCE, IGNORED], ids=["waits", "at-once", "ignored"])
 def test_signals_stop_only_what_may_be_stopped(name: str, body: str) -> None:
@@ -76,6 +77,7 @@ def test_signals_stop_only_what_may_be_stopped(name: str, body: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_run_with_143_and_keeps_what_is_done(tmp_path: Path) -> None:
     names = [f"NanoSmall/t{number}" for number in range(40)]
     nano = write_nano_set(tmp_path / "NanoSmall", [small_task(name, shift=i) for i, name in enumerate(names)])

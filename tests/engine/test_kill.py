@@ -61,6 +61,7 @@ def check_whole(folder: Path) -> dict[str, Result]:
     return results
 
 
+@pytest.mark.slow
 def test_no_kill_loses_or_halves_a_result(tmp_path: Path) -> None:
     names = [f"NanoSmall/t{number}" for number in range(TASKS)]
     nano = write_nano_set(tmp_path / "NanoSmall", [small_task(name, shift=i) for i, name in enumerate(names)])
