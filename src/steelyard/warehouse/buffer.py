@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from steelyard.warehouse.readers.rows import as_json
 from steelyard.warehouse.tables import FACTS, METRICS, MODELS, QUERIES, SCORES, SCORES_PER_FILE
 
 FROM_SCORE = [name for name in SCORES.names if name not in ("score_id", "file_id", "extra")]
+FACTS_OF = attrgetter(*FROM_SCORE)
 FROM_MODEL = [name for name in MODELS.names if name not in ("file_id", "extra")]
 
 
@@ -37,6 +39,8 @@ class RowBuffer:
 
     def __init__(self) -> None:
         self._scores: dict[str, list[Any]] = {name: [] for name in SCORES.names}
+        self._facts: list[tuple[Any, ...]] = []
+        """The fields `FROM_SCORE` of each score."""
         self._models: dict[str, list[Any]] = {name: [] for name in MODELS.names}
         self._metric_counts: list[int] = []
         self._metric_names: list[str] = []
@@ -65,8 +69,7 @@ class RowBuffer:
         self._scores["file_id"].append(file_id)
         self._scores["score_id"].append(score_id)
         self._scores["extra"].append(as_json(score.extra))
-        for name in FROM_SCORE:
-            self._scores[name].append(getattr(score, name))
+        self._facts.append(FACTS_OF(score))
         self._metric_counts.append(len(score.metrics))
         self._metric_names.extend(score.metrics)
         self._metric_values.extend(score.metrics.values())
@@ -78,6 +81,8 @@ class RowBuffer:
 
     def streams(self) -> dict[str, pa.Buffer]:
         """Return each table as an Arrow stream, the form in which it passes between processes."""
+        for name, values in zip(FROM_SCORE, zip(*self._facts, strict=True), strict=True) if self._facts else ():
+            self._scores[name] = list(values)
         score_ids = np.repeat(np.array(self._scores["score_id"], np.int64), self._metric_counts)
         names = pa.array(self._metric_names, pa.string()).dictionary_encode()
         tables = {

@@ -2,7 +2,7 @@
 
 The facts are in `mteb_catalogue.json.gz`. `write()` makes the file again from the installed mteb package; a test
 checks that it matches. Reading needs no mteb. `same_data.json` lists revisions of a task's data that differ in format
-only; `benchmarks/same_data.py` made it from statistics that mteb recorded.
+only; `benchmarks/studies/same_data.py` made it from statistics that mteb recorded.
 """
 
 from __future__ import annotations

@@ -128,16 +128,15 @@ def _flatten(row: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
     """Return the numbers of a score by metric, and every other field."""
     metrics: dict[str, float] = {}
     unknown: dict[str, Any] = {}
-    for name, value in row.items():
-        if name in PER_SCORE:
-            continue
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            metrics[name] = value
-        elif isinstance(value, dict) and name in OLD_PREFIXES:
+    for name, value in row.items():  # most of an import: JSON has exact types, and bool is not one of these
+        if type(value) is float or type(value) is int:
+            if name not in PER_SCORE:
+                metrics[name] = value
+        elif type(value) is dict and name in OLD_PREFIXES:
             for inner, number_of in value.items():
-                if isinstance(number_of, int | float) and not isinstance(number_of, bool):
+                if type(number_of) is float or type(number_of) is int:
                     metrics[f"{OLD_PREFIXES[name]}_{inner}"] = number_of
-        elif value is not None:
+        elif value is not None and name not in PER_SCORE:
             unknown[name] = value
     return metrics, unknown
 

@@ -11,6 +11,9 @@ FIRST_POSITIVE = "first_positive"
 """The name under which the rank of the first relevant document of a query is stored; 0 if none was retrieved."""
 
 
+ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
+
+
 class BadFile(Exception):
     """A file cannot be read; the message is the reason that the import lists."""
 
@@ -94,4 +97,4 @@ def texts(value: Any) -> list[str]:
 
 def as_json(value: dict[str, Any]) -> str | None:
     """Return fields as JSON, None if there are none."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str) if value else None
+    return ENCODER.encode(value) if value else None

@@ -29,7 +29,8 @@
     const xs = points.map((p) => p.x), ys = points.flatMap((p) => (p.low === undefined ? [p.y] : [p.y, p.low, p.high]));
     const logarithmic = Math.max(...xs) / Math.max(1e-9, Math.min(...xs)) > 20;
     const scale = (v) => (logarithmic ? Math.log10(v) : v);
-    const [x0, x1] = [Math.min(...xs) * (logarithmic ? 0.8 : 1), Math.max(...xs) * (logarithmic ? 1.25 : 1)];
+    const least = Math.min(...xs), most = Math.max(...xs), space = 0.06 * (most - least || most);
+    const [x0, x1] = logarithmic ? [0.8 * least, 1.25 * most] : [least - space, most + space];
     const margin = (Math.max(...ys) - Math.min(...ys)) * 0.06 || 0.01;
     const [y0, y1] = [Math.min(...ys) - margin, Math.max(...ys) + margin];
     const px = (v) => LEFT + ((scale(v) - scale(x0)) / (scale(x1) - scale(x0) || 1)) * (WIDTH - LEFT - RIGHT);
@@ -53,7 +54,7 @@
       if (point.low !== undefined) root.append(svg("line", { x1: px(point.x), x2: px(point.x), y1: py(point.low), y2: py(point.high), class: "whisker" }));
       root.append(svg("circle", { cx: px(point.x), cy: py(point.y), r: onFront.has(point.name) ? 5 : 3.2, class: onFront.has(point.name) ? "dot top" : point.own ? "dot mine" : "dot" }, svg("title", {}, text)));
     }
-    labels(root, front, px, py);
+    labels(root, front, cost, px, py);
     brush(root, (a, b) => onbrush && onbrush(points.filter((p) => px(p.x) >= a.x && px(p.x) <= b.x && py(p.y) >= a.y && py(p.y) <= b.y)));
     return root;
   };
@@ -63,13 +64,13 @@
     return S.pareto(points.map((p) => ({ ...p, x: sign * p.x }))).map((p) => ({ ...p, x: sign * p.x })).sort((a, b) => a.x - b.x);
   };
 
-  /* Names of the best models on the front, from the best down; a name that would cover another one is left out. */
-  function labels(root, front, px, py) {
-    const boxes = [];
-    for (const point of [...front].reverse()) {
-      const text = point.name.split("/").pop(), width = 6.4 * text.length;
-      const right = px(point.x) + 8 + width < WIDTH;
-      const x = right ? px(point.x) + 8 : px(point.x) - 8 - width, y = py(point.y) - 8;
+  /* Names of the best models on the front, from the best down; a name that would cover another one is left out. They
+     are on the side of the front where no point can be. */
+  function labels(root, front, cost, px, py) {
+    const boxes = [], gain = S.GAINS.includes(cost);
+    for (const point of [...front].sort((a, b) => b.y - a.y)) {
+      const text = point.name.split("/").pop(), width = 6.4 * text.length, before = px(point.x) - 6 - width, after = px(point.x) + 6;
+      const x = gain ? (after + width < WIDTH ? after : before) : before > LEFT ? before : after, y = py(point.y) - 8;
       if (boxes.some((box) => x < box.x + box.width && box.x < x + width && Math.abs(box.y - y) < 14)) continue;
       boxes.push({ x, y, width });
       root.append(svg("text", { x, y, class: "label" }, text));

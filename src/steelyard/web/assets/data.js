@@ -67,7 +67,7 @@
   };
 
   S.FLAGS = [
-    [1, "partial", "Some splits or subsets have no score"],
+    [1, "splits missing", "Some splits or subsets of a task have no score"],
     [2, "limited", "Evaluated on a sample of the queries"],
     [4, "other revision", "Score of another revision of the model"],
     [8, "other data", "Evaluated on another revision or sample of the data than most models: not comparable"],

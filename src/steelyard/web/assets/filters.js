@@ -32,6 +32,7 @@
 
   S.boardTitle = (entry, boards) => {
     const same = boards.filter((other) => other.title === entry.title).length > 1;
+    if (entry.title && entry.title.endsWith(` ${entry.name}`)) return entry.title;
     return entry.title && entry.title !== entry.name ? (same ? `${entry.title}: ${entry.name}` : `${entry.title} (${entry.name})`) : entry.name;
   };
   const unique = (values) => [...new Set(values.filter((value) => value !== undefined && value !== null && value !== ""))].sort();

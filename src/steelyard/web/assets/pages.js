@@ -13,7 +13,8 @@
   S.costPage = (board, rows, options) => {
     const costs = Object.keys(S.COSTS).filter((name) => board.models.some((model) => model[name] !== undefined));
     if (!costs.length) return [h("p", {}, "No model of this board has a known size, dimension or cost.")];
-    const cost = costs.includes(options.cost) ? options.cost : costs[0];
+    const differs = (name) => new Set(rows.filter((row) => !row.partial).map((row) => board.models[row.model][name]).filter((value) => value > 0)).size > 1;
+    const cost = costs.includes(options.cost) ? options.cost : costs.find(differs) || costs[0];
     const points = rows.filter((row) => !row.partial && board.models[row.model][cost] > 0)
       .map((row) => ({ model: row.model, name: board.models[row.model].name, x: board.models[row.model][cost], y: row.mean, low: row.low, high: row.high, own: board.models[row.model].own }));
     const choice = h("label", {}, "Cost ", h("select", { id: "cost", onchange: (e) => S.change({ cost: e.target.value }) },
@@ -107,13 +108,13 @@
     ];
     return [
       h("h2", {}, S.modelName(model.name)),
-      S.facts([["Rank", own && own.rank ? `${own.rank} of ${ranked.filter((r) => r.rank).length}` : own && own.excluded.length === own.missing.length && own.missing.length ? "none: tasks on other data are not averaged" : "none: tasks are missing"], ["Mean", own ? score(own.mean) : null], ["95 % interval", interval(own)],
+      S.facts([["Rank", own && own.rank ? `${own.rank} of ${ranked.filter((r) => r.rank).length}` : own && own.excluded.length === own.missing.length && own.missing.length ? "none: tasks on other data are not averaged" : "none: tasks are missing"], [own && own.partial ? `Mean over ${tasks.length - own.missing.length} of ${tasks.length} tasks` : "Mean", own ? score(own.mean) : null], ["95 % interval", interval(own)],
         ["Family", model.family], ["Parameters", S.count(model.parameters)], ["Dimension", model.dimension], ["Longest input (tokens)", model.tokens],
         ["Licence", model.license || "not recorded"], ["Open weights", model.open === undefined ? "not recorded" : model.open ? "yes" : "no"], ["Released", model.date], ["Revision", model.revision && String(model.revision).slice(0, 12)],
         ["Bytes per document", S.count(model.bytes)], ["Latency (ms)", S.count(model.latency)], ["Documents per second", S.count(model.rate)], ["Price of 1,000 queries", model.price],
         ["Variant of", board.parent[m] >= 0 ? S.modelLink(board, board.parent[m]) : model.variant_of], ["Page", model.url && /^https?:/.test(model.url) ? h("a", { href: model.url, rel: "noreferrer noopener" }, model.url) : null]]),
       groups.length > 1 && [h("h3", {}, "Profile"),
-        S.figure(S.forest(groups.map((g) => ({ name: `${g.name.replaceAll("_", " ")} (${g.tasks} task${g.tasks === 1 ? "" : "s"})`, value: g.group.mean, low: g.group.low, high: g.group.high })), { label: "Scores by type, language and category", zero: false }), "Mean score (%) with 95 % intervals."),
+        S.figure(S.forest(groups.map((g) => ({ name: `${g.name.replaceAll("_", " ")} (${g.tasks} task${g.tasks === 1 ? "" : "s"})`, value: g.group.mean, low: g.group.low, high: g.group.high })), { label: "Scores by type, language and category", zero: false }), groups.some((g) => g.group.low !== undefined) ? "Mean score (%) with 95 % intervals, where they are known." : "Mean score (%). Intervals need scores of queries or at least four tasks."),
         h("details", {}, h("summary", {}, "Table"), S.grid("profile", "Profile", [
           { key: "kind", label: "By", value: (g) => g.kind }, { key: "name", label: "Group", value: (g) => g.name }, { key: "mean", label: "Mean", number: true, value: (g) => g.group.mean, cell: (g) => score(g.group.mean) },
           { key: "interval", label: "95 % interval", number: true, value: (g) => interval(g.group) }, { key: "over", label: "Interval over", value: (g) => g.group.over }, { key: "tasks", label: "Tasks", number: true, value: (g) => g.tasks, cell: (g) => `${g.tasks} of ${g.all}` }], groups))],
@@ -223,7 +224,7 @@
     const details = (await S.detail(board, "task", t)) || {};
     const task = board.tasks[t], scores = S.scoresOf(board, t), values = scores.filter((row) => !board.isOther(row.i)).map((row) => row.mean);
     const others = scores.length - values.length;
-    const scale = scores.length ? S.scaleOf(scores) : { low: 0, high: 1 };
+    const scale = scores.length ? S.scaleOf(scores.slice(0, 40)) : { low: 0, high: 1 };
     const columns = [
       { key: "model", label: "Model", value: (r) => board.models[r.model].name, cell: (r) => S.modelLink(board, r.model) },
       { key: "score", label: S.metricName(task.metric) || "Score", number: true, value: (r) => r.mean, cell: (r) => [score(r.mean), S.range(r, scale)] },

@@ -14,6 +14,9 @@
   S.modelLink = (board, m) => h("a", { class: "name", href: S.address(["model", board.slug, board.models[m].name], {}) }, S.modelName(board.models[m].name));
   S.taskLink = (board, t) => h("a", { href: S.address(["task", board.slug, board.tasks[t].name], {}) }, board.tasks[t].name);
 
+  /** A label that may be divided after punctuation, as in names of models, and not inside a word. */
+  S.breakable = (text) => String(text).split(/(?<=[:/?=&_,@-])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+
   /** Values with what is unknown last, in both directions. */
   S.sorted = (rows, columns, sort) => {
     const at = (sort || "").lastIndexOf(":");
@@ -32,7 +35,7 @@
     const next = active ? (up ? "down" : "up") : column.up ? "up" : "down";
     const mark = active && h("span", { class: "arrow", "aria-hidden": "true" }, up ? " ▲" : " ▼");
     return h("th", { scope: "col", class: [column.number && "number", column.wide && "wide"].filter(Boolean).join(" ") || null, "aria-sort": active ? (up ? "ascending" : "descending") : null, title: column.title },
-      h("button", { type: "button", class: "sort", onclick: () => S.change({ sort: `${column.key}:${next}` }) }, column.label, mark));
+      h("button", { type: "button", class: "sort", onclick: () => S.change({ sort: `${column.key}:${next}` }) }, S.breakable(column.label), mark));
   }
 
   const plainValue = (column, row) => (column.text ? column.text(row) : column.value(row));
@@ -56,7 +59,7 @@
     const columns = all.filter((c, i) => i < 2 || rows.some((row) => !missing(plainValue(c, row))));
     const ordered = options ? S.sorted(rows, columns, options.sort) : rows;
     const shown = options && options.all === "1" ? ordered : ordered.slice(0, limit);
-    const head = (c) => (options ? heading(c, options, first) : h("th", { scope: "col", class: c.number ? "number" : null, title: c.title }, c.label));
+    const head = (c) => (options ? heading(c, options, first) : h("th", { scope: "col", class: c.number ? "number" : null, title: c.title }, S.breakable(c.label)));
     const cells = (row) => columns.map((c, i) => h(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: [c.number && "number", c.className && c.className(row)].filter(Boolean).join(" ") || null, "data-label": c.label }, c.cell ? c.cell(row) : c.value(row)));
     return [
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
@@ -186,10 +189,10 @@
     return [
       h("div", { class: "row summary", role: "status" },
         h("span", {}, `${rows.length} model${rows.length === 1 ? "" : "s"} on ${tasks.length} task${tasks.length === 1 ? "" : "s"}` + (whole < rows.length ? `, ${whole} complete` : "")),
+        otherData(board, rows, tasks, options),
         picked.length === 1 && h("span", { class: "soft" }, "Tick another model to compare."),
         picked.length > 1 && h("a", { class: "button", href: S.address(["compare", board.slug, ...picked], S.taskFilters(options)) }, `Compare ${picked.length} models`),
         S.downloads(board.slug, columns, [...ordered, ...variants], () => records(board, [...ordered, ...variants], tasks))),
-      otherData(board, rows, tasks, options),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Leaderboard" },
         h("table", { class: "board" }, h("caption", { class: "unseen" }, `Leaderboard of ${board.title || board.name}`),
           h("thead", {}, h("tr", {}, columns.map((column) => heading(column, options, "rank:up")))),
@@ -205,8 +208,8 @@
     const chosen = new Set(tasks), count = rows.reduce((sum, row) => sum + row.cells.filter((i) => i !== undefined && chosen.has(board.task[i]) && board.isOther(i)).length, 0);
     if (!count) return null;
     const scores = count === 1 ? "1 score" : `${count} scores`, included = options.otherdata === "1";
-    return h("p", { class: included ? "warn" : "soft" }, included ? `The means include ${scores} on other revisions or samples of the data, which are not comparable. ` : `${scores} on other revisions or samples of the data are not averaged. `,
-      h("button", { type: "button", onclick: () => S.change({ otherdata: included ? "" : "1" }) }, included ? "Leave them out" : "Include them"));
+    return h(included ? "p" : "span", { class: included ? "warn" : "soft" }, included ? `The means include ${scores} on other revisions or samples of the data, which are not comparable. ` : `${scores} on other revisions or samples of the data are not averaged. `,
+      h("button", { type: "button", class: "small", onclick: () => S.change({ otherdata: included ? "" : "1" }) }, included ? "Leave them out" : "Include them"));
   }
 
   /* Everything about each row: facts of the model, rank, interval, scores by task, what is missing. */

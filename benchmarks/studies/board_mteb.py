@@ -1,6 +1,6 @@
 """`mteb leaderboard` (Gradio) in Chromium, measured as `board.py` and `board_walk.py` measure ours.
 
-    python benchmarks/board_mteb.py CACHE [PYTHON]
+    python benchmarks/studies/board_mteb.py CACHE [PYTHON]
 
 CACHE is a cache folder of mteb with `remote/results/org__model/revision/Task.json`. PYTHON is an interpreter with
 `mteb[leaderboard]`, by default this one. mteb 2.26.24 does not start as it is: its summary table has a column of texts,

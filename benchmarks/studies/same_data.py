@@ -1,6 +1,6 @@
 """Find data revisions of mteb's tasks that have the same data in another format, from statistics that mteb recorded.
 
-    python benchmarks/same_data.py MTEB_REPOSITORY
+    python benchmarks/studies/same_data.py MTEB_REPOSITORY
 
 mteb 2.0 converted many datasets and gave them new revisions under the same task name. Before and after it, mteb
 recorded statistics: the number of documents and queries, the mean lengths of their texts and the relevant documents per
@@ -25,7 +25,7 @@ TOLERANCE = 2e-4
 DISPUTED = ("BelebeleRetrieval", "FloresBitextMining", "HagridRetrieval", "NTREXBitextMining")
 DISPUTED += ("TwitterHjerneRetrieval", "WikipediaRetrievalMultilingual")
 """Tasks whose scores were reported to differ for all that (mteb issue 5228, results pull request 687)."""
-TARGET = Path(__file__).parents[1] / "src/steelyard/warehouse/same_data.json"
+TARGET = Path(__file__).parents[2] / "src/steelyard/warehouse/same_data.json"
 
 
 class History:
