@@ -79,6 +79,10 @@ class Expectations:
         several, (mean, _, median, most) = sum(n > 1 for n in self.counts), self.positives()
         return [several, self.size, several / self.size, mean, median, most]
 
+    def on_even_positive(self, place: Place) -> list[Any]:
+        (count,) = set(self.counts)
+        return [count]
+
     def on_positives(self, place: Place) -> list[Any]:
         mean, least, median, most = self.positives()
         return [mean, least, median, most]

@@ -285,7 +285,7 @@ def bubbles(spots: Sequence[Spot], title: str, across: str, upward: str) -> Mark
     middle = top + height / 2
     shapes.append(tag("text", across, x=left + width / 2, y=top + height + 44, class_="tick axis"))
     turned = tag("text", upward, x=14, y=middle, class_="tick axis", transform=f"rotate(-90 14 {middle:g})")
-    return _frame(title, left + width + 24, top + height + 52, *shapes, turned)
+    return _frame(title, left + width + 24, top + height + 52, *shapes, turned, kind="chart narrow")
 
 
 def _round(value: float) -> float:

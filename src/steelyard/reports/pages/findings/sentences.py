@@ -18,6 +18,7 @@ TEMPLATES = {
     "task_size": "{name} is a {type} task: {focus}. It has {queries:query}, {documents:document} and "
     "{positives:positive qrel}.",
     "single_positive": "Each query has exactly one relevant document.",
+    "even_positive": "Each query has exactly {count:relevant document}.",
     "all_multi_positive": "Each query has several relevant documents: {mean:.2f} on average, with a median of "
     "{median:.2f} and a maximum of {max:,}.",
     "multi_positive": "Several relevant documents exist for {several:,} of {queries:query} ({share:.2%}); over all "

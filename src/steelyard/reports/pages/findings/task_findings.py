@@ -33,6 +33,8 @@ def _positives_in_short(task: TaskValues) -> Finding:
     one = task.positives
     if one.min == one.max == 1:
         return finding("single_positive")
+    if one.min == one.max:
+        return finding("even_positive", count=one.max)
     if one.multi_positive_queries == task.queries:
         return finding("all_multi_positive", mean=one.mean, median=one.median, max=one.max)
     return finding(

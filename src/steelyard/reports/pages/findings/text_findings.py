@@ -16,6 +16,8 @@ def data(task: TaskValues) -> Iterator[Finding]:
     one = task.positives
     if one.min == one.max == 1:
         yield finding("single_positive")
+    elif one.min == one.max:
+        yield finding("even_positive", count=one.max)
     else:
         yield finding("positives", mean=one.mean, min=one.min, median=one.median, max=one.max)
     if one.grades:
