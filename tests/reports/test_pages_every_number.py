@@ -18,8 +18,8 @@ from page_numbers import Place, mismatch, numbers, places
 from steelyard.reports.pages.render.markdown import markdown
 
 SETS = {
-    "languages": lambda: pool_page(),
-    "english": lambda: english_page(),
+    "english": english_page,
+    "languages": pool_page,
     **{name: lambda name=name: shared_page(name) for name in ("xquad_th", "xquad_zh")},
 }
 

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def searched(task: Task, depth: int) -> Lists:
     return as_lists(task, Bm25().index(task.corpus, task.info).search(task.queries, depth))
 
 
+@cache
 def pool_page() -> Made:
     """Ten languages, several grades and relevant documents; the dense model does not declare all languages."""
     task = reduced_task()
@@ -72,6 +74,7 @@ def pool_page() -> Made:
     return made_page(task, lists, language_of, tuple(code[:2] for code in known.languages), f"dense:{ENCODER}")
 
 
+@cache
 def english_page(seeds: Sequence[int] = (9, 11, 4)) -> Made:
     """One language; the lists are those of BM25, where relevant documents were moved to the end for some queries.
 
