@@ -83,7 +83,7 @@ def test_a_result_tells_its_task_costs_and_origin() -> None:
     phases = ("load", "index", "search", "score")
     assert result.timings["total"] == pytest.approx(sum(result.timings[phase] for phase in phases))
     assert all(result.timings[phase] > 0 for phase in phases) and result.timings["reused"] == 0
-    assert result.index_bytes and result.peak_memory_bytes and result.peak_memory_bytes > 1_000_000
+    assert result.index_bytes and result.peak_memory_bytes is None, "the process has other models"
     assert result.notes == {"analyser": "words"} and result.provenance["packages"]["numpy"] == np.__version__
     assert result.settings["model_settings"] == {"weight": 1.0} and result.settings["top_k"] == 1000
     json.loads(result.to_json(), parse_constant=lambda name: pytest.fail(name))

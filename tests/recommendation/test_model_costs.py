@@ -17,8 +17,10 @@ from steelyard.recommendation.costs import query_stages
 from steelyard.recommendation.latency import Sampling
 from steelyard.recommendation.measure_models import measure_models
 from steelyard.reports.run_report.variants import share_kept
-from steelyard.results.display.cost_notes import encoding_cost
+from steelyard.results.display.cost_notes import encoding_cost, reranking_cost
 from steelyard.retrievers import load_retriever
+from steelyard.retrievers.pipeline import pipeline
+from steelyard.retrievers.rerank.load import from_function as from_rerank_function
 from steelyard.types import Queries, Task
 
 SAMPLING = Sampling(samples=6, warm_up=1, batch_size=4)
@@ -83,6 +85,23 @@ def test_a_cached_run_shows_what_encoding_took(tmp_path: Path) -> None:
     assert costs[1].texts == costs[0].texts == 30
 
 
+def test_a_cached_run_shows_what_reranking_took(tmp_path: Path) -> None:
+    settings = Settings.load(home=tmp_path)
+    model = from_rerank_function(lambda query, texts: [len(text) for text in texts], "longer", version="1")
+    first_model = pipeline("bm25", model, depth=5, settings=settings)
+    models = [first_model, first_model.at_depth(10)]
+    runs = [
+        evaluate(models, small(), results=tmp_path / "r", overwrite_strategy="always", settings=settings)
+        for _ in range(2)
+    ]
+    (first, second), (again, deeper) = ([reranking_cost([result]) for result in run] for run in runs)
+    assert first and second and again and deeper
+    assert first.stored == second.stored == 0.0 < first.seconds < second.seconds, "the second reuses the first"
+    whole = second.seconds  # of each pair once; the store has the mean of all
+    assert deeper.stored == deeper.seconds == pytest.approx(whole, rel=1e-2)
+    assert 0 < again.stored < deeper.stored and (again.texts, deeper.texts) == (first.texts, second.texts)
+
+
 def test_kept_has_an_interval_and_a_paired_test() -> None:
     results = evaluate("dense", small(), precision="int8,binary")
     base, int8, binary = results.models
@@ -103,5 +122,6 @@ def test_the_command_writes_costs_into_results(
     assert shown["steelyard"]["model"] == "lex"
     (stored,) = load_results(tmp_path / "r")
     assert stored.model == "bm25" and stored.notes["costs"]["latency"]["samples"] == 5
+    assert stored.peak_memory_bytes == stored.notes["costs"]["peak_memory_bytes"]
     assert main([*line, "--costs", "--cost-samples", "5"]) == 0
     assert "lex (stored)" in capsys.readouterr().out

@@ -15,6 +15,8 @@ OBTAINED = {
     "encode_seconds",
     "encode_seconds_stored",
     "open_seconds",
+    "rerank_seconds",
+    "rerank_seconds_stored",
 }
 
 

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli._ui.cost_tables import encoding_lines, show_costs, with_costs
+from steelyard.cli._ui.cost_tables import show_costs, stored_work_lines, with_costs
 from steelyard.cli._ui.evaluation_options import add_files, add_stored, add_work, named_tasks, note_splits, write_files
 from steelyard.cli._ui.options import Add, integer, note_unknown_languages, with_model_options
 from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         results = with_costs(results, arguments.loaded, _tasks(arguments), arguments, output)
     show_results(results, output, metrics=arguments.metrics, summary=bool(arguments.benchmarks))
     show_costs(results, output)
-    for place, line in enumerate(encoding_lines(results)):
+    for place, line in enumerate(stored_work_lines(results)):
         output.note(line if place else f"\n{line}")
     _note_shallow_lists(results, arguments.metrics, output)
     if collected.interrupted or collected.store_error:

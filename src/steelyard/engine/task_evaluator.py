@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.engine.check import check_index, check_run
 from steelyard.engine.plan import Conditions, Evaluation
 from steelyard.engine.run_scores import RESAMPLING, score_run, stage_notes
-from steelyard.engine.timing import Clock, peak_memory_bytes, reset_peak_memory
+from steelyard.engine.timing import Clock
 from steelyard.errors import UsageError
 from steelyard.metrics import DEFAULT_METRICS, parse, score
 from steelyard.metrics.scoring import leave_out
@@ -36,7 +36,6 @@ class Retrieval:
     search: float
     reused: float
     index_bytes: int
-    peak_memory_bytes: int | None
     notes: ModelSettings
 
 
@@ -72,7 +71,6 @@ class TaskEvaluator:
             scored,
             timings={**scored.timings, "reused": retrieval.reused},
             index_bytes=retrieval.index_bytes,
-            peak_memory_bytes=retrieval.peak_memory_bytes,
             notes={**retrieval.notes, "stages": stages} if stages else retrieval.notes,
         )
 
@@ -98,7 +96,6 @@ class TaskEvaluator:
 
     def _search(self, retriever: Retriever, tick: Tick) -> Retrieval:
         task, clock = self.task, Clock()
-        reset_peak_memory()
         with clock.phase("index"):
             index = check_index(retriever.index(task.corpus, task.info, tick), retriever.name)
         one_more = task.info.ignore_identical_ids  # so that the list is full without the query's own document
@@ -109,20 +106,16 @@ class TaskEvaluator:
                 run = rank(index, task.queries, self._own_lists, len(task.corpus))
         run = self._without_own(check_run(run, task, retriever.name)).top(self.depth)
         seconds = clock.seconds
-        return Retrieval(
-            run, seconds["index"], seconds["search"], 0.0, index.size_bytes, peak_memory_bytes(), dict(index.notes)
-        )
+        return Retrieval(run, seconds["index"], seconds["search"], 0.0, index.size_bytes, dict(index.notes))
 
     def _combine(self, retriever: Composite, tick: Tick) -> Retrieval:
         """Combine the lists of the parts; the costs are those of the parts and of the combination."""
         parts = [self.retrieve(part, tick) for part in retriever.parts]
         depth = self.depth if parts else len(self.task.corpus)  # lists of the task are read to their end
-        reset_peak_memory()
         start = time.perf_counter()
         combined = retriever.combine(self._unjudged, [part.run for part in parts], depth, tick)
         seconds = time.perf_counter() - start
         run = check_run(combined.run, self.task, retriever.name)
-        peaks = [peak_memory_bytes(), *(part.peak_memory_bytes for part in parts)]
         notes = {part.name: dict(retrieval.notes) for part, retrieval in zip(retriever.parts, parts, strict=True)}
         return Retrieval(
             run if parts else self._without_own(run),
@@ -130,7 +123,6 @@ class TaskEvaluator:
             search=sum(part.search for part in parts) + seconds + combined.reused,
             reused=sum(part.reused for part in parts) + combined.reused,
             index_bytes=sum(part.index_bytes for part in parts),
-            peak_memory_bytes=max((peak for peak in peaks if peak is not None), default=None),
             notes={**notes, **combined.notes},
         )
 
@@ -171,7 +163,6 @@ class SampleEvaluator:
                 hint="use a dense model, such as dense:ID",
             )
         clock = Clock({"load": self.load_seconds})
-        reset_peak_memory()
         with clock.phase("encode"):
             texts = texts_of(self.task, self.profile)
             vectors, notes = model.embed(texts, "text", tick)
@@ -184,7 +175,6 @@ class SampleEvaluator:
             mteb=scored.mteb,
             intervals=scored.intervals,
             timings={**clock.seconds, "total": sum(clock.seconds.values())},
-            peak_memory_bytes=peak_memory_bytes(),
             notes={"texts": dict(notes), **scored.notes},
             resampling=scored.resampling,
             queries=scored.samples,

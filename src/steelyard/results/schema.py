@@ -74,7 +74,7 @@ class Result:
     another model of the same run (the lists of a fusion)."""
     index_bytes: int | None = None
     peak_memory_bytes: int | None = None
-    """Peak memory of the process while the model indexed and searched."""
+    """Most memory that the model took, in a process of its own (`run --costs`); None if it was not measured."""
     misses: tuple[Miss, ...] = ()
     """The worst queries, worst first; at most ten."""
     notes: ModelSettings = field(default_factory=dict)

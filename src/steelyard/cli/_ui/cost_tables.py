@@ -54,7 +54,8 @@ def _kept(result: Result, costs: Mapping[str, Any] | None) -> Result:
 
     if costs is None or not result.done:
         return result
-    measured = replace(result, notes={**result.notes, COSTS: dict(costs)})
+    memory = costs.get("peak_memory_bytes")
+    measured = replace(result, notes={**result.notes, COSTS: dict(costs)}, peak_memory_bytes=memory)
     if result.path is not None:
         own = replace(measured, model=str(result.settings.get("model", result.model)))
         write_output(result.path, own.to_json().encode(errors="backslashreplace"))
@@ -99,17 +100,19 @@ def show_costs(results: Results, output: Output) -> None:
     )
 
 
-def encoding_lines(results: Results) -> list[str]:
-    """Return a line for each model whose vectors were stored: what they took when they were made."""
-    from steelyard.results.display.cost_notes import encoding_cost
+def stored_work_lines(results: Results) -> list[str]:
+    """Return a line for each model whose vectors or scores of pairs were stored: what they took when they were made."""
+    from steelyard.results.display.cost_notes import encoding_cost, reranking_cost
 
     lines = []
     for model in results.models:
         own = results.filter(model=model)
-        cost = None if any("variant_of" in result.notes for result in own) else encoding_cost(own)
-        if cost is not None and cost.stored and cost.rate:
-            part = "stored" if cost.stored >= 0.999 * cost.seconds else f"{cost.stored:,.1f} s of it stored"
-            lines.append(f"{model}: encoding took {cost.seconds:,.1f} s ({part}), {cost.rate:,.0f} documents/s")
+        variant = any("variant_of" in result.notes for result in own)
+        encoding = None if variant else encoding_cost(own)
+        for cost, work, unit in ((encoding, "encoding", "documents"), (reranking_cost(own), "reranking", "pairs")):
+            if cost is not None and cost.stored and cost.rate:
+                part = "stored" if cost.stored >= 0.999 * cost.seconds else f"{cost.stored:,.1f} s of it stored"
+                lines.append(f"{model}: {work} took {cost.seconds:,.1f} s ({part}), {cost.rate:,.0f} {unit}/s")
     return lines
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite
+from steelyard.encoders.cache.cost_log import record_cost, stored_seconds
 from steelyard.encoders.cache.vector_store import VectorStore, keys_of
 from steelyard.encoders.streaming import LooksUpVectors, ReportsUsage, StreamsVectors, fill_vectors
 from steelyard.errors import ModelError
-from steelyard.files import read_cached, write_cached
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 from steelyard.vectors.mapped import Allocate, take_rows
@@ -186,33 +186,3 @@ def _checked(encoder: Encoder, texts: Sequence[str], role: Role, tick: Tick) -> 
         )
     check_finite(vectors, texts, role, encoder.name)
     return vectors
-
-
-COST_LOG = "costs.json"
-"""What encoding has cost, kept with the vectors: a run that reads them from the store shows what they took."""
-
-
-def record_cost(folder: Path, role: Role, texts: int, seconds: float) -> None:
-    """Add the seconds of encoding so many texts to the log of a store."""
-    if texts < 1:
-        return
-    log = read_cached(folder / COST_LOG)
-    before = log.get(role) if isinstance(log.get(role), dict) else {}
-    known = {name: value for name, value in (before or {}).items() if isinstance(value, int | float)}
-    log[role] = {"texts": known.get("texts", 0) + texts, "seconds": known.get("seconds", 0.0) + seconds}
-    write_cached(folder / COST_LOG, log)
-
-
-def stored_seconds(folder: Path, role: Role, texts: int) -> float | None:
-    """Return what so many texts of the store took to encode, by the mean of all of them; None if it is not known.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     record_cost(Path(name), "document", 100, 5.0)
-    ...     stored_seconds(Path(name), "document", 20), stored_seconds(Path(name), "query", 20)
-    (1.0, None)
-    """
-    log = read_cached(folder / COST_LOG).get(role)
-    if not isinstance(log, dict) or not log.get("texts") or not isinstance(log.get("seconds"), int | float):
-        return None
-    return float(log["seconds"]) / int(log["texts"]) * texts

@@ -15,9 +15,12 @@ from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import excerpt
+from steelyard.encoders.cache.cached_encoder import open_model
+from steelyard.encoders.cache.cost_log import record_cost, stored_seconds
 from steelyard.encoders.cache.vector_store import KEY, Keys, VectorStore, keys_of
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.encoders.streaming import ReportsUsage
@@ -25,6 +28,8 @@ from steelyard.errors import ModelError
 from steelyard.types import Float32, Float64, Int32, Int64, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Reranker, Tick, Unjudged, no_tick
 
+PAIRS = "pairs"
+"""The name of pairs in the log of costs."""
 PART = 4096
 """Pairs that each worker of the reranker scores between two writes to the store: the most that is lost on interrupt."""
 
@@ -59,22 +64,23 @@ class _Memory:
 
     pairs: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     scores: Float32 = field(default_factory=lambda: np.empty(0, dtype=np.float32))
-    seconds: Float64 = field(default_factory=lambda: np.empty(0))
+    seconds: Float64 = field(default_factory=lambda: np.empty((2, 0)))
+    """What each pair took in this run, and what it had taken when its stored score was made."""
 
     def get(self, pairs: Int64) -> tuple[Any, Float32, Float64]:
         """Return which pairs are known, their scores and seconds; 0 for the others."""
         if not len(self.pairs):
-            return np.zeros(len(pairs), dtype=bool), np.zeros(len(pairs), np.float32), np.zeros(len(pairs))
+            return np.zeros(len(pairs), dtype=bool), np.zeros(len(pairs), np.float32), np.zeros((2, len(pairs)))
         at = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
         known = self.pairs[at] == pairs
-        return known, np.where(known, self.scores[at], np.float32(0)), np.where(known, self.seconds[at], 0)
+        return known, np.where(known, self.scores[at], np.float32(0)), np.where(known, self.seconds[:, at], 0)
 
     def add(self, pairs: Int64, scores: Float32, seconds: Float64) -> None:
         """Add pairs that are not known yet."""
         order = np.argsort(joined := np.concatenate([self.pairs, pairs]))
         self.pairs = joined[order]
         self.scores = np.concatenate([self.scores, scores])[order]
-        self.seconds = np.concatenate([self.seconds, seconds])[order]
+        self.seconds = np.concatenate([self.seconds, seconds], axis=1)[:, order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +152,18 @@ class PairScorer:
         listwise = getattr(self.reranker, "listwise", False)
         memory = _Memory() if listwise else self._memories.setdefault(task, _Memory())
         known, scores, seconds = memory.get(pairs)
-        reused = float(seconds.sum())
+        reused = float(seconds[0].sum())
         tick(int(known.sum()))
         new = np.flatnonzero(~known)
         notes: dict[str, Any] = {"pairs": len(pairs), "pairs_scored": 0, "pairs_from_cache": 0}
         notes["pairs_reused"] = int(known.sum())
         if len(new):
-            scores[new], seconds[new], new_notes = self._new(task, query[new], rows[real][new], tick)
-            memory.add(pairs[new], scores[new], seconds[new])
+            scores[new], seconds[:, new], new_notes = self._new(task, query[new], rows[real][new], tick)
+            memory.add(pairs[new], scores[new], seconds[:, new])
             notes |= new_notes
+        notes |= {"rerank_seconds": round(float(seconds[0].sum()), 6)}
+        if np.isfinite(seconds[1]).all():  # otherwise stored by an earlier release
+            notes["rerank_seconds_stored"] = round(float(seconds[1].sum()), 6)
         matrix = np.full(rows.shape, -np.inf, dtype=np.float32)
         matrix[real] = scores
         return Scored(matrix, reused, notes)
@@ -178,7 +187,7 @@ class PairScorer:
         documents, second = _distinct(task.corpus.texts, row)
         pairs, place = np.unique(first * len(documents) + second, return_inverse=True)
         first, second = np.divmod(pairs, len(documents))
-        scores, seconds = np.zeros(len(pairs), dtype=np.float32), np.zeros(len(pairs))
+        scores, seconds = np.zeros(len(pairs), dtype=np.float32), np.zeros((2, len(pairs)))
         known, keys = np.zeros(len(pairs), dtype=bool), np.empty(len(pairs), dtype=KEY)
         if self._store is not None:
             keys = _pair_keys(queries, documents, first, second)
@@ -186,17 +195,28 @@ class PairScorer:
             scores[known] = vectors[known, 0]
         unknown = np.flatnonzero(~known)
         tick(len(query) - len(unknown))
+        opening = open_model(self.reranker) if len(unknown) else {}
         step = PART * getattr(self.reranker, "workers", 1)
         for start in range(0, len(unknown), step):
             part = unknown[start : start + step]
             begin = time.perf_counter()
             self._part(queries, documents, (first[part], second[part]), scores, part, keys, tick)
-            seconds[part] = (time.perf_counter() - begin) / len(part)
-        notes: dict[str, Any] = {"pairs_scored": len(unknown), "pairs_from_cache": int(known.sum())}
+            seconds[0, part] = (time.perf_counter() - begin) / len(part)
+        self._log_costs(known, seconds)
+        notes: dict[str, Any] = {"pairs_scored": len(unknown), "pairs_from_cache": int(known.sum()), **opening}
         notes |= self.reranker.account() if isinstance(self.reranker, ReportsUsage) else {}
         if self._store is not None and self._store.problems:
             notes["cache_problems"] = list(self._store.problems)
-        return scores[place], seconds[place], notes
+        return scores[place], seconds[:, place] / np.bincount(place)[place], notes
+
+    def _log_costs(self, known: npt.NDArray[np.bool_], seconds: Float64) -> None:
+        """Keep the seconds of new pairs with the scores, and set those of stored ones; NaN if they are not known."""
+        if self._store is None:
+            return
+        if count := int(known.sum()):
+            stored = stored_seconds(self._store.folder, PAIRS, count)
+            seconds[1, known] = np.nan if stored is None else stored / count
+        record_cost(self._store.folder, PAIRS, int((~known).sum()), float(seconds[0].sum()))
 
     def _part(
         self,
