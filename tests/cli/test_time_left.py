@@ -7,13 +7,19 @@ import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from steelyard import evaluate
 from steelyard.cli._ui.progress import Progress
 from steelyard.cli._ui.time_left import MODELS, SIZES, VECTORS, Size, Spent, TimeLeft, spent_on
-from steelyard.engine.events import Advanced, Finished, Loading, Planned, Started
+from steelyard.config import Settings
+from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
 from steelyard.results import Result, TaskFacts
+from steelyard.retrievers.pipeline import pipeline
+from steelyard.retrievers.rerank.load import from_function
 
 
 @dataclass
@@ -37,6 +43,8 @@ class Simulation:
     sizes: Sequence[Size]
     unknown: frozenset[int] = frozenset()
     stored: frozenset[tuple[str, int]] = frozenset()
+    encoded: frozenset[tuple[str, int]] = frozenset()
+    """The evaluations whose vectors are known to be stored before the run."""
     reading: float = 0.0005
     now: float = 0.0
     times: list[tuple[float, float | None, bool]] = field(default_factory=list)
@@ -48,7 +56,11 @@ class Simulation:
         sizes = [None if place in self.unknown else size for place, size in enumerate(self.sizes)]
         names = [model.name for model in self.models]
         stored = len(self.stored)
-        progress(Planned(len(names), len(sizes), stored, names=names, sizes=sizes, stored_at=self.stored))
+        progress(
+            Planned(
+                len(names), len(sizes), stored, names=names, sizes=sizes, stored_at=self.stored, encoded_at=self.encoded
+            )
+        )
         for place, (documents, queries) in enumerate(self.sizes):
             progress(Loading(f"T/{place}"))
             self.now += self.reading * (documents + queries)
@@ -74,6 +86,15 @@ class Simulation:
                 }
                 if share == 1:
                     notes["documents"]["texts_from_cache"] = 0
+                if self.encoded:  # as encoders and rerankers report it
+                    spent = {"encode_seconds": 0.0, "encode_seconds_stored": model.document * documents}
+                    counts = {"pairs_scored": 0, "pairs_from_cache": texts}
+                    pairs = {"rerank_seconds": 0.0, "rerank_seconds_stored": model.query * queries, **counts}
+                    if share == 1:
+                        spent = {"encode_seconds": 0.99 * (index - opening), "encode_seconds_stored": 0.0}
+                        pairs |= {"rerank_seconds": 0.99 * search, "rerank_seconds_stored": 0.0}
+                        pairs |= {"pairs_scored": texts, "pairs_from_cache": 0}
+                    notes = {"documents": {**notes["documents"], **spent}, "rerank": pairs}
                 if opening and model.document > model.query:  # an encoder; of a reranker the batches show it
                     notes["documents"]["open_seconds"] = opening
                 fields = {"timings": {"index": index, "search": search}, "notes": notes, "facts": facts}
@@ -132,6 +153,20 @@ def test_stored_vectors_count_next_to_nothing_and_that_is_printed() -> None:
     assert simulation.worst() < 2 and VECTORS in printed
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_vectors_that_are_stored_before_the_run_are_known(seed: int) -> None:
+    chosen, places = random.Random(seed), range(len(SIZES_OF_TASKS))
+    models = [
+        Simulated("bm25", 0.0002, 0.001),
+        Simulated("dense", 0.08, 0.02, 0.01, 9.0, frozenset(chosen.sample(places, chosen.randrange(1, 8)))),
+        Simulated("[bm25, dense] > rerank", 0.0002, 1.5, 0.01, 0.0, frozenset(chosen.sample(places, 4))),
+    ]
+    encoded = frozenset((model.name, place) for model in models for place in model.from_store)
+    simulation = Simulation(models, SIZES_OF_TASKS, encoded=encoded)
+    printed = simulation.run()
+    assert simulation.worst() < 2 and VECTORS not in printed
+
+
 def test_a_model_that_was_not_measured_takes_as_long_as_the_mean() -> None:
     left = TimeLeft([(100, 10), (200, 10)])
     left.add("a", Spent(documents=10.0, size=(100, 10)))
@@ -159,3 +194,21 @@ def test_long_documents_take_more_time_than_short_ones() -> None:
     left = TimeLeft([(100, 10), (1_000, 10)], lengths=[500.0, 10.0])
     left.add("a", Spent(documents=10.0, size=(100, 10)), (100, 10))
     assert left.left(["a"])[0] == pytest.approx(10 * 1_000 * 10 / (100 * 500), rel=0.05)
+
+
+def test_the_plan_lists_the_evaluations_whose_vectors_are_stored(tmp_path: Path) -> None:
+    settings = Settings.load(home=tmp_path)
+    longer = from_function(lambda query, texts: [float(len(text)) for text in texts], "longer", version="1")
+    tasks = ["NanoAlmanac/en", "NanoAlmanac/ja"]
+
+    def planned(tasks: list[str], **options: Any) -> frozenset[tuple[str, int]]:
+        events: list[Event] = []
+        models = ["bm25", "dense", "dense?chunk=64", pipeline("bm25", longer, depth=3, settings=settings)]
+        evaluate(models, tasks, limit=2, settings=settings, progress=events.append, **options)
+        return next(event.encoded_at for event in events if isinstance(event, Planned))
+
+    assert planned(tasks[:1]) == frozenset()
+    names = ("dense:use-multilingual-v3", "dense:use-multilingual-v3?chunk=64", "bm25 > rerank:longer?depth=3")
+    assert planned(tasks) == {(name, 0) for name in names}
+    assert planned(tasks[::-1]) == {(name, place) for name in names for place in (0, 1)}
+    assert planned(tasks, seed=1) == frozenset(), "a sample of other queries"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from steelyard.config import Settings
+from steelyard.encoders.cache.cost_log import record_task, recorded_tasks
 from steelyard.engine.events import Advanced, Finished, Listener, Loading, Noticed, Opening, Planned, Started, silent
 from steelyard.engine.interrupts import Interrupts
 from steelyard.engine.limit import limited
@@ -34,6 +35,7 @@ from steelyard.results.display.model_labels import weights_hash
 from steelyard.results.keys import digest
 from steelyard.results.store import attachment_path
 from steelyard.retrievers.bm25.memory import keep_freed_memory
+from steelyard.retrievers.composite import stores_of
 from steelyard.spec import ModelSpec
 from steelyard.types import Task
 from steelyard.types.protocols import Retriever
@@ -78,10 +80,27 @@ class Batch:
             sizes=sizes,
             lengths=lengths,
             stored_at=frozenset(stored),
+            encoded_at=self._encoded(),
         )
         self.listen(plan)
         if self.lookup.store is not None and len(stored) < plan.evaluations:
             self.lookup.store.ready()
+
+    def _encoded(self) -> frozenset[tuple[str, int]]:
+        """Return the evaluations whose vectors seem to be stored, as models and places of tasks."""
+        encoded: set[tuple[str, int]] = set()
+        for model in self.models:
+            stores = [(recorded_tasks(folder), texts) for folder, texts in stores_of(model.retriever)]
+            for place, task in enumerate(self.tasks if stores else ()):
+                if all(self._texts_key(task, texts) in recorded for recorded, texts in stores):
+                    encoded.add((model.shown, place))
+        return frozenset(encoded)
+
+    def _texts_key(self, task: str | AnyTask, texts: str) -> str:
+        """Return what names the texts of a task in the log of a store, without loading it."""
+        conditions, name = self.conditions, task if isinstance(task, str) else task.name
+        sample = [conditions.limit, conditions.seed, conditions.limit_documents] if conditions.limit else []
+        return digest([name, conditions.generation, sample, texts])
 
     def run_tasks(self) -> Iterator[Result]:
         """Yield the results like `run`, without preparing: for a batch that is part of a larger one."""
@@ -115,7 +134,7 @@ class Batch:
                 self.lookup.remove_failures(evaluation.stored)
                 yield relabelled(evaluation.stored, model), True
             else:
-                yield relabelled(self._evaluate(evaluation, evaluator, interrupts), model), False
+                yield relabelled(self._evaluate(evaluation, evaluator, interrupts, reference), model), False
 
     def _evaluator(self, task: AnyTask, load_seconds: float) -> Evaluator:
         if not isinstance(task, Task):
@@ -136,7 +155,9 @@ class Batch:
         task = whole if limit is None else limited(whole, limit, self.conditions.seed, documents=documents)
         return task, facts_of(task, self.conditions, whole)
 
-    def _evaluate(self, evaluation: Evaluation, evaluator: Evaluator, interrupts: Interrupts) -> Result:
+    def _evaluate(
+        self, evaluation: Evaluation, evaluator: Evaluator, interrupts: Interrupts, reference: str | AnyTask
+    ) -> Result:
         model = evaluation.model
         steps = attempt(lambda: evaluator.steps(model.retriever) if model.retriever is not None else 0)
         self.listen(Started(model.shown, evaluation.task, 0 if isinstance(steps, Failed) else steps))
@@ -148,6 +169,8 @@ class Batch:
             outcome = attempt(lambda: self._result_with_runs(evaluation, evaluator))
         if isinstance(outcome, Failed):
             return self.failed(evaluation, outcome)
+        for folder, texts in stores_of(model.retriever):
+            record_task(folder, self._texts_key(reference, texts))
         return self.store_result(*outcome)
 
     def _result_with_runs(self, evaluation: Evaluation, evaluator: Evaluator) -> tuple[Result, dict[str, bytes]]:

@@ -33,6 +33,8 @@ class Planned:
     """About how long a document of each task is, relative to those of the others; None where it is not known."""
     stored_at: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
     """The evaluations that seem to be stored: a model and the place of a task."""
+    encoded_at: frozenset[tuple[str, int]] = field(default=frozenset(), compare=False)
+    """The evaluations whose vectors and scores of pairs seem to be stored."""
 
     @property
     def evaluations(self) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from steelyard.types import Corpus, Queries, Run, TaskInfo
@@ -18,6 +20,21 @@ class DependsOnTask(Protocol):
     def for_task(self, info: TaskInfo) -> Retriever:
         """Return the model for that task."""
         ...
+
+
+def stores_of(retriever: object, texts: str = "") -> Iterator[tuple[Path, str]]:
+    """Yield the folders of the stores that a model reads, and what distinguishes its texts from those of the task."""
+    chunking = getattr(retriever, "chunking", None)
+    if chunking is not None and hasattr(retriever, "inner"):
+        yield from stores_of(retriever.inner, str(sorted(chunking.settings.items())))
+    for part in retriever.parts if isinstance(retriever, Composite) else ():
+        yield from stores_of(part, texts)
+    if (scorer := getattr(retriever, "scorer", None)) is not None:
+        # Which pairs are scored depends on the stage before and on the depth: both are in the name.
+        yield from stores_of(scorer, f"{texts} {getattr(retriever, 'name', '')}")
+    folder = getattr(getattr(retriever, "store", None), "folder", None)
+    if isinstance(folder, Path):
+        yield folder, texts
 
 
 def for_task(retriever: Retriever, info: TaskInfo) -> Retriever:

@@ -216,7 +216,8 @@ class Progress:
 
     def _plan(self, plan: Planned) -> None:
         self.total, self._expected, self._planned = plan.evaluations, plan.stored, plan
-        self._time_left = TimeLeft(list(plan.sizes) or [None] * plan.tasks, plan.stored_at, list(plan.lengths))
+        sizes = list(plan.sizes) or [None] * plan.tasks
+        self._time_left = TimeLeft(sizes, plan.stored_at, plan.encoded_at, list(plan.lengths))
         self._last = self._drawn = self._clock()  # do not count the loading of models in the first evaluation
         self._activity = ""
         stored = f", {plan.stored} of {plan.evaluations} may be stored already" if plan.stored else ""

@@ -116,9 +116,7 @@ class PairScorer:
         name = str(
             reranker.settings.get("reranker", reranker.name)
         )  # the name of the model without options of this run
-        self._store = (
-            VectorStore(_PairEncoder(name, {"pairs": dict(reranker.settings)}), settings) if storable else None
-        )
+        self.store = VectorStore(_PairEncoder(name, {"pairs": dict(reranker.settings)}), settings) if storable else None
 
     @property
     def settings(self) -> ModelSettings:
@@ -138,7 +136,7 @@ class PairScorer:
     def without_store(self) -> PairScorer:
         """Return a scorer that computes every pair, for measurements of latency."""
         scorer = PairScorer(self.reranker)
-        scorer._store = None
+        scorer.store = None
         return scorer
 
     def score(self, task: Unjudged, rows: Int32, tick: Tick = no_tick) -> Scored:
@@ -189,9 +187,9 @@ class PairScorer:
         first, second = np.divmod(pairs, len(documents))
         scores, seconds = np.zeros(len(pairs), dtype=np.float32), np.zeros((2, len(pairs)))
         known, keys = np.zeros(len(pairs), dtype=bool), np.empty(len(pairs), dtype=KEY)
-        if self._store is not None:
+        if self.store is not None:
             keys = _pair_keys(queries, documents, first, second)
-            known, vectors = self._store.get(keys)
+            known, vectors = self.store.get(keys)
             scores[known] = vectors[known, 0]
         unknown = np.flatnonzero(~known)
         tick(len(query) - len(unknown))
@@ -205,18 +203,18 @@ class PairScorer:
         self._log_costs(known, seconds)
         notes: dict[str, Any] = {"pairs_scored": len(unknown), "pairs_from_cache": int(known.sum()), **opening}
         notes |= self.reranker.account() if isinstance(self.reranker, ReportsUsage) else {}
-        if self._store is not None and self._store.problems:
-            notes["cache_problems"] = list(self._store.problems)
+        if self.store is not None and self.store.problems:
+            notes["cache_problems"] = list(self.store.problems)
         return scores[place], seconds[:, place] / np.bincount(place)[place], notes
 
     def _log_costs(self, known: npt.NDArray[np.bool_], seconds: Float64) -> None:
         """Keep the seconds of new pairs with the scores, and set those of stored ones; NaN if they are not known."""
-        if self._store is None:
+        if self.store is None:
             return
         if count := int(known.sum()):
-            stored = stored_seconds(self._store.folder, PAIRS, count)
+            stored = stored_seconds(self.store.folder, PAIRS, count)
             seconds[1, known] = np.nan if stored is None else stored / count
-        record_cost(self._store.folder, PAIRS, int((~known).sum()), float(seconds[0].sum()))
+        record_cost(self.store.folder, PAIRS, int((~known).sum()), float(seconds[0].sum()))
 
     def _part(
         self,
@@ -260,8 +258,8 @@ class PairScorer:
                     values = as_floats(output, self.reranker.name, "one number for each document")
                     receive(query, np.arange(len(documents[query])), values)
         finally:
-            if self._store is not None and done.any():
-                self._store.put(keys[part[done]], scores[part[done], None])
+            if self.store is not None and done.any():
+                self.store.put(keys[part[done]], scores[part[done], None])
 
 
 def _distinct(texts: Sequence[str], rows: Any) -> tuple[list[str], Int64]:
