@@ -212,7 +212,7 @@ def _encoding(
 
 def _sections(notes: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return the notes of these names of all parts of a model."""
-    found = []
+    found: list[Mapping[str, Any]] = []
     for name, value in notes.items():
         if isinstance(value, Mapping):
             found += [value] if name in names else _sections(value, names)
