@@ -5,7 +5,7 @@ WORKERS ?= 2
 SEED ?= 1
 CASES ?= 100000
 
-.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser docs site lowest bench lock audit sbom clean
+.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser shells docs site lowest bench lock audit sbom clean
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -44,10 +44,10 @@ types: .venv/dev ## Check types with mypy, strict
 contracts: .venv/dev ## Check which package may import which
 	$(BIN)/lint-imports
 
-tests: .venv/dev browser ## Run all tests and doctests; no network
+tests: .venv/dev browser shells ## Run all tests and doctests; no network
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
-shuffle: .venv/dev browser ## Run all tests in random order: make shuffle SEED=3
+shuffle: .venv/dev browser shells ## Run all tests in random order: make shuffle SEED=3
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -p pytest_randomly --randomly-seed=$(SEED)
 
 faults: .venv/dev ## Inject faults into whole commands, then fuzz every reader with 100,000 cases: make faults CASES=1000000
@@ -61,6 +61,11 @@ browser: ## Install Chromium, in which the tests open pages
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
 	  { echo "The tests open pages in Chromium. Install it (apt-get install chromium, as root) and try again."; exit 1; }
+
+shells: ## Install zsh and fish, in which the tests try the completion of commands
+	@{ command -v zsh && command -v fish; } >/dev/null || \
+	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq zsh fish >/dev/null; } || \
+	  { echo "The tests complete commands in zsh and fish. Install them (apt-get install zsh fish, as root) and try again."; exit 1; }
 
 docs: .venv/dev ## Write the generated pages of docs/ again, then build the site
 	$(BIN)/python docs/generate.py

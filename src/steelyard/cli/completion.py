@@ -27,10 +27,11 @@ complete -o default -F _steelyard steelyard
     "zsh": """#compdef steelyard
 _steelyard() {
     local -a found
-    found=("${(@f)$(steelyard completion words -- "${BUFFER[1,CURSOR]}" 2>/dev/null)}")
-    (( ${#found} )) && [[ -n "${found[1]}" ]] && compadd -Q -- "${found[@]}" || _files
+    found=("${(@f)$(steelyard completion words -- "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}")
+    [[ -n "${found[1]}" ]] && compadd -Q -- "${found[@]}" || _files
 }
-compdef _steelyard steelyard
+# A file of $fpath is the function itself the first time; "source <(steelyard completion zsh)" registers it.
+if [[ "${funcstack[1]}" == _steelyard ]]; then _steelyard "$@"; else compdef _steelyard steelyard; fi
 """,
     "fish": """function __steelyard_complete
     steelyard completion words -- (commandline -cp) 2>/dev/null
@@ -75,7 +76,7 @@ def completions(line: str, settings: Settings) -> list[str]:
     """
     from steelyard.cli import VERBS
 
-    words = line.split(" ")
+    words = line.lstrip().split(" ")  # fish includes the space after a semicolon
     current = words[-1]
     before = [word for word in words[1:-1] if word]
     if not before:
@@ -83,14 +84,23 @@ def completions(line: str, settings: Settings) -> list[str]:
     verb = before[0]
     if verb not in VERBS:
         return []
+    parser = _parser(verb, before[1:])
     if current.startswith("-"):
-        return _matching(_options(verb, before[1:]), current)
+        return _matching(_options(parser), current)
+    if parser.commands and verb != "show":
+        return _matching(parser.commands, current)
     option = next((word for word in reversed(before) if word.startswith("-")), "")
+    if before[-1] == option and (choices := _choices(parser, option)):
+        return _matching(choices, current)
+    if verb == "completion":
+        return _matching(SCRIPTS, current)
     names = _names(settings)
     if option in TASK_OPTIONS or verb in TASK_VERBS:
-        return _matching(names["tasks"], current)
+        before_comma = current[: current.rfind(",") + 1]  # several tasks in one word
+        return _matching([before_comma + name for name in names["tasks"]], current)
     if verb == "show":
-        return _matching([*names["tasks"], *names["models"]], current)
+        commands = [command for command in parser.commands if command != parser.default]
+        return _matching([*commands, *names["tasks"], *names["models"]], current)
     if (verb in MODEL_VERBS and not option) or option in MODEL_OPTIONS:
         return _matching(names["models"], current)
     return []
@@ -100,13 +110,27 @@ def _matching(words: object, current: str) -> list[str]:
     return [word for word in words if str(word).startswith(current)]  # type: ignore[attr-defined]
 
 
-def _options(verb: str, rest: list[str]) -> list[str]:
-    """Return the long options of a verb, or of its subcommand."""
+def _parser(verb: str, rest: list[str]) -> Parser:
+    """Return the parser of a verb, or of its subcommand."""
     from steelyard.cli import build_parser
 
     parser = build_parser(verb)
-    parser = parser.commands.get(rest[0], parser) if rest else parser
+    return parser.commands.get(rest[0], parser) if rest else parser
+
+
+def _options(parser: Parser) -> list[str]:
+    """Return the long options of a verb."""
     return sorted(name for action in parser._actions for name in action.option_strings if name.startswith("--"))
+
+
+def _choices(parser: Parser, option: str) -> list[str]:
+    """Return the values that an option may have; none if it may have any."""
+    if option == "--executor":
+        from steelyard.engine.executors import EXECUTORS
+
+        return list(EXECUTORS)
+    actions = (action for action in parser._actions if option in action.option_strings)
+    return [str(choice) for action in actions for choice in action.choices or ()]
 
 
 def _names(settings: Settings) -> dict[str, list[str]]:

@@ -62,7 +62,7 @@ class Parser(argparse.ArgumentParser):
         self._optionals.title = "general options"
         self.commands: dict[str, Parser] = {}
         """The parsers of the subcommands by name."""
-        self._default = ""
+        self.default = ""
 
     @property
     def command_name(self) -> str:
@@ -85,7 +85,7 @@ class Parser(argparse.ArgumentParser):
             configure(name, parser)
             add_shared_options(parser, default=argparse.SUPPRESS)
             self.commands[name] = parser
-        self._default = default
+        self.default = default
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words; an unknown option or a word too many is a UsageError.
@@ -103,12 +103,12 @@ class Parser(argparse.ArgumentParser):
         """Return the words with the subcommand in front of its options, and the default if it had to be added."""
         start = next((place for place, word in enumerate(words) if word not in SHARED), len(words))
         first = words[start] if start < len(words) else ""
-        if not self._default or first in (*self.commands, "-h", "--help"):
+        if not self.default or first in (*self.commands, "-h", "--help"):
             return words, ""
         for place in range(start + 1, len(words)):  # options before the subcommand: `list -l zh groups`
             if words[place] in self.commands and not self._takes_value(words[place - 1]):
                 return [*words[:start], words[place], *words[start:place], *words[place + 1 :]], ""
-        return [*words[:start], self._default, *words[start:]], self._default
+        return [*words[:start], self.default, *words[start:]], self.default
 
     def _takes_value(self, word: str) -> bool:
         """Return whether the word is an option that takes exactly the word after it."""
