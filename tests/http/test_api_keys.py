@@ -87,6 +87,20 @@ def named(url: str) -> ModelSpec:
     return ModelSpec("dense", "api/tiny", options={"url": url})
 
 
+@pytest.mark.parametrize("option", ["model_kwargs", "config_kwargs", "encode_kwargs"])
+@pytest.mark.parametrize("table", [{"token": KEY}, {"use_auth_token": KEY}, {"hub": {"api_key": KEY}}])
+def test_a_token_in_the_arguments_of_a_model_is_refused(option: str, table: dict[str, object]) -> None:
+    with pytest.raises(UsageError) as caught:
+        canonical(ModelSpec("dense", "owner/name", options={option: json.dumps(table)}))
+    assert caught.value.option == option and caught.value.hint and KEY not in repr(vars(caught.value))
+
+
+def test_arguments_that_are_no_tokens_are_allowed() -> None:
+    table = {"attn_implementation": "sdpa", "token": True, "pad_token": "[PAD]", "eos_token_id": 2, "max_new_tokens": 5}
+    spec = ModelSpec("dense", "owner/name", options={"model_kwargs": json.dumps(table)})
+    assert canonical(spec).options == spec.options
+
+
 def test_a_key_in_a_request_body_is_refused_and_other_values_are_hashed() -> None:
     for body in ({"api_key": KEY}, {"extra": [{"Signature": KEY}]}):
         with pytest.raises(UsageError) as caught:

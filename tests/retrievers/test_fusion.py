@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import ModelError, UnknownName, UsageError
-from steelyard.retrievers import canonical, load_retriever
+from steelyard.retrievers import canonical, composite, load_retriever
 from steelyard.retrievers.fusion import adaptive
 from steelyard.retrievers.fusion import join as fusion_join
 from steelyard.retrievers.fusion.retriever import Fusion, fuse
@@ -285,6 +285,16 @@ ANIMALS = Unjudged(
     Corpus.of(["c", "b", "a"], ["the red fox sleeps", "stock markets fell sharply", "rain in the north"]),
     Queries(("q1", "q2"), ("red fox sleeping", "weather over mountains")),
 )
+
+
+def test_the_times_of_parts_and_of_combining_are_kept_apart(monkeypatch):
+    now = iter([10.0, 11.5, 14.0, 18.0])
+    monkeypatch.setattr(composite.time, "perf_counter", lambda: next(now))
+    corpus = Corpus.of(["a", "b", "c"], ["red apple", "green pear", "red pear"])
+    index = load_retriever("[bm25, bm25?k1=0.9]?k=60").index(corpus, TaskInfo("X/y"))
+    index.search(Queries(("q",), ("red",)), 2)
+    assert index.notes["part_seconds"] == [1.5, 2.5]
+    assert index.notes["combine_seconds"] == 4.0
 
 
 def test_adaptive_weights_follow_the_terms_that_the_best_document_shares():

@@ -48,8 +48,12 @@ SENSITIVE = re.compile(
     r"(functions|subscription|account|master|admin|private)[-_]?key",
     re.IGNORECASE,
 )
-"""Names of fields that hold secrets: a literal value there is refused. `max_tokens` and the like are not meant."""
-COUNTS = re.compile(r"(max|min|num|new|total)[-_]?\w*tokens?$|tokenizer|token[-_]?(type|count|limit)", re.IGNORECASE)
+"""Names of fields that hold secrets: a literal value there is refused. Not meant: `max_tokens`, `pad_token`."""
+COUNTS = re.compile(
+    r"(max|min|num|new|total)[-_]?\w*tokens?$|tokenizer|token[-_]?(type|count|limit)|"
+    r"(^|[-_])(pad|eos|bos|unk|cls|sep|mask|image|special|start|end)[-_]tokens?([-_]ids?)?$",
+    re.IGNORECASE,
+)
 SENSITIVE_VARIABLE = re.compile(r"(^|_)(KEY|PAT|DSN|PASS|PASSPHRASE|SAS|JWT)$|CONNECTION_STRING", re.IGNORECASE)
 """Further names of environment variables that hold secrets."""
 CREDENTIALS_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")

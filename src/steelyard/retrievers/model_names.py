@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from steelyard import models
 from steelyard.errors import UsageError
@@ -83,6 +84,8 @@ FILE_OPTIONS = ("queries", "ids")
 ACCESS_OPTIONS = ("key_env", "key_header", "encoding", "allow_http")
 """Options of model services that do not change a score."""
 BODY_OPTIONS = ("body", "query_body", "document_body", "text_body")
+ARGUMENT_OPTIONS = ("model_kwargs", "config_kwargs", "encode_kwargs", "processor_kwargs", "tokenizer_kwargs")
+"""Options that are passed to the constructor or the call of a model, as JSON."""
 """Options of model services that add fields to every request."""
 
 
@@ -136,29 +139,37 @@ def check_credentials(model: ModelSpec) -> None:
     if "url" in model.options:
         check_address(model.options["url"], f"{model.family}:{model.id}".strip(":"))
     for option in BODY_OPTIONS:
-        for field in _field_names(model.options.get(option, "")):
+        for field, _ in _fields(model.options.get(option, "")):
             if is_sensitive(field):
-                raise UsageError(
-                    f"the option {option} must not contain a key: its field {field!r} would be stored with the result",
-                    hint="keep the key in an environment variable: key_env=NAME&key_header=HEADER",
-                    option=option,
-                    field=field,
+                hint = "keep the key in an environment variable: key_env=NAME&key_header=HEADER"
+                raise _key_in_option(option, field, hint)
+    for option in ARGUMENT_OPTIONS:
+        for field, value in _fields(model.options.get(option, "")):
+            if isinstance(value, str) and is_sensitive(field):
+                raise _key_in_option(
+                    option, field, "set HF_TOKEN, which the client of the hub reads, or log in with `hf auth login`"
                 )
 
 
-def _field_names(text: str) -> list[str]:
+def _key_in_option(option: str, field: str, hint: str) -> UsageError:
+    message = f"the option {option} must not contain a key: its field {field!r} would be stored with the result"
+    return UsageError(message, hint=hint, option=option, field=field)
+
+
+def _fields(text: str) -> list[tuple[str, Any]]:
+    """Return the names and values of all objects in JSON, also inside of others."""
     try:
         value = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return []
-    names: list[str] = []
+    fields: list[tuple[str, Any]] = []
     pending = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, dict):
-            names += item
+            fields += item.items()
         pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-    return names
+    return fields
 
 
 def _family(model: str) -> str:

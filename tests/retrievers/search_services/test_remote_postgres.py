@@ -14,9 +14,11 @@ import pytest
 from search_servers import postgres
 
 import steelyard
+from steelyard.config import Settings
 from steelyard.errors import MissingPart, ModelError, UsageError
+from steelyard.http.secrets import Secrets
 from steelyard.retrievers import load_retriever
-from steelyard.retrievers.search_services.postgres.connection import hang_up
+from steelyard.retrievers.search_services.postgres.connection import Address, hang_up
 from steelyard.retrievers.search_services.postgres.retriever import PostgresRetriever
 from steelyard.retrievers.search_services.postgres.schema import check_vectors
 from steelyard.retrievers.search_services.postgres.sql import Plan
@@ -274,6 +276,27 @@ def test_nobody_there_and_nobody_known(task: Task, server: str, monkeypatch: pyt
     monkeypatch.setenv("DATABASE_URL", f"postgresql://keeper:hush-hush@{server}?sslmode=require")
     with pytest.raises(MissingPart, match="SSL"):
         retriever.index(task.corpus, task.info)
+
+
+@pytest.mark.parametrize(
+    ("address", "encrypted"),
+    [
+        ("postgresql://me:hush-hush@db.example.org/x", True),
+        ("postgresql://me:hush-hush@db.example.org/x?sslmode=prefer", True),
+        ("postgresql://me:hush-hush@10.0.0.7/x?sslmode=allow", True),
+        ("postgresql://me:hush-hush@db.example.org/x?sslmode=disable", False),
+        ("postgresql://me:hush-hush@127.0.0.1/x", None),
+        ("postgresql://me@db.example.org/x", None),
+    ],
+)
+def test_a_password_leaves_this_machine_over_tls_only(
+    address: str, encrypted: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGPASSWORD", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+    secrets = Secrets(Settings(offline=False, secrets={"DATABASE_URL": address}))
+    arguments = Address("${DATABASE_URL}", secrets, 1.0)._arguments()
+    assert arguments["ssl_context"] is encrypted  # None: encrypted if the server can
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Connections to PostgreSQL: from an address, or from the variables that its own tools read.
 
 PGHOST, PGPORT, PGDATABASE, PGUSER and PGPASSWORD fill in what the address leaves out. An address with a password
-belongs in a variable: `postgres:${DATABASE_URL}`.
+belongs in a variable: `postgres:${DATABASE_URL}`. A password is sent to other machines over TLS only, unless the
+address has `sslmode=disable`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
 from steelyard.http.endpoint import check_online
-from steelyard.http.secrets import Secrets
+from steelyard.http.secrets import Secrets, is_loopback
 from steelyard.retrievers.search_services.request_options import require
 
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
@@ -49,6 +50,8 @@ class Address:
             else:
                 message = f"postgres at {self} does not answer: {error}"
                 hint = "check that the server is running at that address"
+                if "SSL" in str(error):
+                    hint = "let the server use TLS, or allow an unencrypted password by sslmode=disable in the address"
             raise MissingPart(self.secrets.excerpt(message), hint=hint) from error
 
     @contextmanager
@@ -99,6 +102,8 @@ class Address:
             return {**who, "unix_sock": f"{host}/.s.PGSQL.{port}"}
         check_online(host, f"postgres at {self}", self.secrets.settings)
         mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer"
+        if mode in ("allow", "prefer") and password and not is_loopback(host):
+            mode = "require"  # else a server that refuses TLS would get the password unencrypted
         return {**who, "host": host, "port": port, "ssl_context": _ssl(mode)}
 
 

@@ -1,0 +1,82 @@
+"""The record of injected faults and fuzzed readers, `record.json`, and its tables on a docs page.
+
+python tests/faults/page.py docs/faults.md
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+RECORD = Path(__file__).parent / "record.json"
+GOAL = 1_000_000
+
+
+def load_record() -> dict[str, Any]:
+    """Return what was recorded: `injection` by command and fault, `readers` by name."""
+    empty = {"injection": {}, "readers": {}}
+    return empty | (json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {})
+
+
+def save_record(record: dict[str, Any]) -> None:
+    """Store the record."""
+    RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def write_page(path: Path, record: dict[str, Any]) -> None:
+    """Write both tables between the marks of the page."""
+    replace_between(path, "table", "\n".join(injection_table(record["injection"])))
+    replace_between(path, "readers", "\n".join(reader_table(record["readers"])))
+
+
+def injection_table(rows: dict[str, dict[str, dict[str, int]]]) -> list[str]:
+    """Return how often each fault was injected into each command, and the problems that were found."""
+    columns = list(dict.fromkeys(fault for row in rows.values() for fault in row))
+    counts = {name: [row.get(one, {}).get("count", 0) for one in columns] for name, row in rows.items()}
+    problems = {name: sum(fault["problems"] for fault in row.values()) for name, row in rows.items()}
+    counts["all"] = [sum(column) for column in zip(*counts.values(), strict=True)]
+    problems["all"] = sum(problems.values())
+    seeds = sorted({fault["seed"] for row in rows.values() for fault in row.values()})
+    return [
+        f"| command | {' | '.join(columns)} | problems |",
+        "|---|" + "---|" * (len(columns) + 1),
+        *(f"| {name} | {' | '.join(map(str, row))} | {problems[name]} |" for name, row in counts.items()),
+        "",
+        f"Seeds of the moments: {', '.join(map(str, seeds))}.",
+    ]
+
+
+def reader_table(rows: dict[str, dict[str, float]]) -> list[str]:
+    """Return cases, seed and time of each reader, and how long a million cases take."""
+    lines = [
+        "| reader | cases | seed | CPU s | cases/s | findings | CPU min for 1,000,000 |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in sorted(rows.items()):
+        rate = row["cases"] / max(row["seconds"], 0.1)
+        lines.append(
+            f"| {name} | {row['cases']:,} | {row['seed']} | {row['seconds']:,.0f} | {rate:,.0f} | {row['findings']} "
+            f"| {GOAL / rate / 60:,.0f} |"
+        )
+    cases, seconds = (sum(row[name] for row in rows.values()) for name in ("cases", "seconds"))
+    hours = sum(GOAL * row["seconds"] / row["cases"] for row in rows.values() if row["cases"]) / 3600
+    return [
+        *lines,
+        "",
+        f"{cases:,} cases of {len(rows)} readers in {seconds / 60:,.0f} CPU minutes. At these rates a million cases of "
+        f"every reader take {hours:,.0f} CPU hours: `make faults CASES=1000000` continues from here.",
+    ]
+
+
+def replace_between(path: Path, mark: str, body: str) -> None:
+    """Replace what is between two marks of a page."""
+    head, start, rest = path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+    _, end, tail = rest.partition(f"<!-- end of {mark} -->\n")
+    assert start and end, f"{path} has no marks of {mark}"
+    path.write_text(f"{head}{start}{body}\n{end}{tail}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_page(Path(sys.argv[1]), load_record())
