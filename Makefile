@@ -52,7 +52,7 @@ shuffle: .venv/dev browser shells ## Run all tests in random order: make shuffle
 
 faults: .venv/dev ## Inject faults into whole commands, then fuzz every reader with 100,000 cases: make faults CASES=1000000
 	$(BIN)/python tests/faults/injection.py --page docs/faults.md
-	STEELYARD_FAULT_CASES=$(CASES) $(BIN)/pytest -q -n $(WORKERS) tests/faults/test_readers.py
+	$(BIN)/python tests/faults/fuzz.py --cases $(CASES) --page docs/faults.md
 
 mutants: .venv/dev ## Mutate a sample of the core modules and report which mutants the tests kill
 	$(BIN)/python tests/mutants.py
@@ -96,8 +96,8 @@ lock: .venv/dev ## Look up the newest versions of all that the tests need; write
 	.venv/tools/bin/python -m pip install --quiet pip-audit cyclonedx-bom
 	@touch $@
 
-audit: .venv/core .venv/tools/ok ## Look up known vulnerabilities of all that is installed in .venv, with pip-audit; needs the network
-	.venv/tools/bin/pip-audit --path $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+audit: .venv/core .venv/tools/ok ## Look up known vulnerabilities of all that is installed in .venv, with pip-audit; a package that cannot be looked up is an error
+	.venv/tools/bin/pip-audit --strict --skip-editable --path $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
 
 sbom: .venv/core .venv/tools/ok ## Write a list of all that is installed in .venv to build/sbom.json, as CycloneDX
 	@mkdir -p build
