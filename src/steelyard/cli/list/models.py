@@ -80,6 +80,24 @@ def _uncarded() -> list[Row]:
             "installed": not missing_modules(FAMILY_NEEDS.get(family)),
         }
         for shown, family in names
+    ] + _plugged_encoders()
+
+
+def _plugged_encoders() -> list[Row]:
+    """Return the encoders of installed plug-ins, without importing those that are built in."""
+    from steelyard.registry import Registry
+
+    encoders: Registry[object] = Registry("encoder", "steelyard.encoders", {})
+    return [
+        {
+            "model": f"dense:{name}",
+            "family": "dense",
+            "default": False,
+            "from": encoders.origin(name),
+            "needs": None,
+            "installed": True,
+        }
+        for name in encoders
     ]
 
 
