@@ -94,6 +94,17 @@ def test_a_rule_matches_what_it_describes(rule: str, matched: bool) -> None:
     assert RULES[rule](one).tolist() == [matched]
 
 
+@pytest.mark.parametrize(
+    ("copy", "matched"),
+    [(MARIE[:-4], True), (f"{MARIE} It glows.", True), (MARIE.replace("Warsaw", "Moscow"), False)],
+    ids=["cut", "extended", "another word"],
+)
+def test_a_near_duplicate_may_lack_words_but_has_no_other_ones(copy: str, matched: bool) -> None:
+    assert RULES["near_duplicate"](ranking("Who worked on radium?", MARIE, copy, languages=["en"])).tolist() == [
+        matched
+    ]
+
+
 def test_every_rule_has_a_case_for_and_against() -> None:
     assert {rule for rule, _ in CASES} == set(RULES)
     assert len(CASES) == 2 * len(RULES)

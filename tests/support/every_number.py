@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -75,17 +76,32 @@ def pool_page() -> Made:
 
 
 @cache
-def english_page(seeds: Sequence[int] = (9, 11, 4)) -> Made:
+def english_page(seeds: Sequence[int] = (7, 0, 13)) -> Made:
     """One language; the lists are those of BM25, where relevant documents were moved to the end for some queries.
 
     The documents that are ranked first are therefore similar to the relevant ones, and the profiles differ little.
     """
-    task = load_task("NanoAlmanac/en")
+    task = numbered_task()
     lists = {
         kind: demoted(task, seed, chance)
         for kind, seed, chance in zip(("bm25", "dense", "hybrid"), seeds, (0.5, 0.6, 0.35), strict=True)
     }
     return made_page(task, lists, lambda id_: "en", (), "lists")
+
+
+def numbered_task() -> Task:
+    """The English questions, of which every other one also contains a number of its relevant document."""
+    whole = load_task("NanoAlmanac/en")
+    corpus = dict(zip(whole.corpus.ids, whole.corpus.texts, strict=True))
+    qrels = {
+        id_: {whole.corpus.ids[row]: 1 for row in whole.qrels.rows_of(q).tolist()}
+        for q, id_ in enumerate(whole.queries.ids)
+    }
+    queries = {}
+    for n, (id_, text) in enumerate(zip(whole.queries.ids, whole.queries.texts, strict=True)):
+        numbers = re.findall(r"\d+", corpus[next(iter(qrels[id_]))])
+        queries[id_] = f"{text[:-1]} about {numbers[0]}?" if numbers and n % 2 else text
+    return Task.of("NanoAlmanac/en", corpus, queries, qrels, language="en", languages=("en",))
 
 
 def demoted(task: Task, seed: int, chance: float) -> Lists:

@@ -144,6 +144,37 @@ def similarity(one: str, other: str) -> float:
     return len(first & second) / len(first | second)
 
 
+def only_longer(one: str, other: str) -> bool:
+    """Whether the words of the shorter text are in the longer one in the same order; its last one may be cut."""
+    signs = str.maketrans("", "", ".,;:!?\"'()。，、；：！？…")
+    sides = [_tokens(text.casefold().translate(signs)) for text in (one, other)]
+    short, long = sorted(sides, key=len)
+    at = 0
+    for number, word in enumerate(short):
+        last = number == len(short) - 1
+        while at < len(long) and not (long[at] == word or (last and long[at].startswith(word))):
+            at += 1
+        if at == len(long):
+            return False
+        at += 1
+    return True
+
+
+def _tokens(text: str) -> list[str]:
+    """Words between white space, with each Han, kana and Thai character and each run of signs apart."""
+    spaced, before = "", ""
+    for character in text:
+        alone = _alone(character)
+        kind = "alone" if alone else "word" if character.isalnum() or character == "_" else "sign"
+        spaced += f" {character}" if kind != before or alone else character
+        before = kind
+    return spaced.split()
+
+
+def _alone(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI"))
+
+
 @cache
 def _pieces(text: str) -> set[str]:
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())

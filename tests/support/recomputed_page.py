@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from page_oracles import Lists, as_lists, as_run, evaluate, noisy_lists, qrels_of, similarity
+from page_oracles import Lists, as_lists, as_run, evaluate, noisy_lists, only_longer, qrels_of, similarity
 
 from steelyard.datasets import load_task
 from steelyard.errors import DataWarning
@@ -99,7 +99,7 @@ class Measured:
                     d
                     for d in ids[:10]
                     if d not in self.judged[q]
-                    and any(similarity(self.text_of[d], self.text_of[p]) >= 0.8 for p in self.positives[q])
+                    and any(_repeats(self.text_of[d], self.text_of[p]) for p in self.positives[q])
                 }
                 for q, ids in enumerate(lists)
             ]
@@ -115,6 +115,10 @@ class Measured:
     def answerable(self) -> np.ndarray:
         """Whether every query has a relevant document in the corpus."""
         return np.array([bool(rows) for rows in self.positives])
+
+
+def _repeats(one: str, other: str) -> bool:
+    return similarity(one, other) >= 0.8 and only_longer(one, other)
 
 
 def language_of(document: str) -> str:

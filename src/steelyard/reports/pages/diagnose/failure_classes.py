@@ -7,6 +7,7 @@ well, so that the two shares can be compared: what is as frequent among found qu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,13 +31,16 @@ from steelyard.reports.pages.thresholds import (
 )
 from steelyard.stats.corrections import holm
 from steelyard.stats.proportions import fisher_exact, wilson
-from steelyard.text.pieces import UInt64, jaccard, pieces
+from steelyard.text.pieces import UInt64, jaccard, pieces, plain
 from steelyard.types import Int64
 
 SHOWN = 2
 """Examples of each class."""
 UNSPACED = frozenset({"han", "japanese", "hangul", "thai", "lao", "khmer", "burmese", "tibetan"})
 """Scripts that are searched by pieces of words."""
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s.,;:!?\"'()。，、；：！？…]+")
+"""A word, a character of a script without spaces, or a sign that is not punctuation of a sentence."""
 _POSITIVES = 20
 """Relevant documents of a query that are compared with the top documents."""
 
@@ -96,9 +100,27 @@ class Ranking:
         for other in relevant[:_POSITIVES]:
             theirs = self.pieces_of(other)
             sizes = sorted((len(mine), len(theirs)))
-            if sizes[0] >= NEAR_DUPLICATE * sizes[1] and jaccard(mine, theirs) >= NEAR_DUPLICATE:
+            alike = sizes[0] >= NEAR_DUPLICATE * sizes[1] and jaccard(mine, theirs) >= NEAR_DUPLICATE
+            if alike and extends(*(self.evidence.task.corpus.texts[one] for one in (row, other))):
                 return True
         return False
+
+
+def extends(one: str, other: str) -> bool:
+    """Return whether one of two texts is the other with words added, none replaced; a cut last word is the same word.
+
+    Two texts that differ in one word ("Encode a file", "Decode a file") are similar, but they say different things.
+
+    >>> extends("Encode a file.", "Encode a file now"), extends("Encode a file", "Decode a file")
+    (True, False)
+    """
+    short, long = sorted((_WORD.findall(plain(text).casefold()) for text in (one, other)), key=len)
+    rest = iter(long)
+    return all(any(_same(word, held, place == len(short)) for held in rest) for place, word in enumerate(short, 1))
+
+
+def _same(word: str, held: str, is_last: bool) -> bool:
+    return held.startswith(word) if is_last else held == word
 
 
 def translation(ranking: Ranking) -> Bools:

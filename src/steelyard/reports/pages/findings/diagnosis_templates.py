@@ -28,7 +28,7 @@ RULES: Mapping[str, tuple[str, str]] = {
     "long_document": ("long document", "every relevant document is long, also compared with the corpus"),
     "near_duplicate": (
         "unjudged near-duplicate",
-        "the top 10 contains an unjudged document that nearly repeats a relevant one",
+        "the top 10 contains an unjudged document that repeats a relevant one, but for words that one of them lacks",
     ),
 }
 """The label of each class of failures, and its rule in words. The competitor is the highest document that is not
