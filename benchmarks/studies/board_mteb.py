@@ -40,7 +40,7 @@ table._apply_summary_table_styling = lambda frame: styled(frame.drop(columns=["_
 app = get_leaderboard_app(ResultCache(sys.argv[1]), rebuild=True)
 app.launch(server_name="127.0.0.1", server_port={PORT}, share=False)
 """
-TABLE = "[...document.querySelectorAll('table')].filter((t) => t.offsetParent).map((t) => t.innerText).join('|')"
+TABLE = "[...document.querySelectorAll('.table-wrap')].filter((t) => t.offsetParent).map((t) => t.innerText).join('|')"
 TO_TOP = "(tab) => tab.scrollIntoView({ block: 'start' })"
 QUIET = 1500
 """Milliseconds without a change of the visible tables after which an action is finished."""
@@ -92,7 +92,7 @@ def open_page(browser: Any) -> tuple[Any, float, float, int]:
     page.route("**/*", lambda r: r.continue_() if "127.0.0.1" in r.request.url else r.abort())
     processor, start = Processor(page), time.perf_counter()
     page.goto(ADDRESS, wait_until="commit")
-    page.wait_for_function(f"{TABLE}.split('\\n').length > 10", timeout=120_000)
+    page.wait_for_function("document.querySelector('.table-wrap a')?.offsetParent", timeout=120_000)
     seconds, used = time.perf_counter() - start, processor.milliseconds()
     finished = [answer for answer in sizes if answer.request.timing["responseEnd"] >= 0]
     return page, seconds, used, sum(answer.request.sizes()["responseBodySize"] for answer in finished)

@@ -3,7 +3,7 @@
 
 (function (S) {
   const h = S.h;
-  const MOST = 100;
+  const MOST = 100, FIRST_ROWS = 50;
   const missing = (value) => value === undefined || value === null || value === "";
 
   /** A model name whose organisation is quieter than the rest. */
@@ -176,7 +176,7 @@
     variants.forEach((row) => under.set(board.parent[row.model], [...(under.get(board.parent[row.model]) || []), row]));
     const open = new Set(S.list(options.open_variants));
     const byRank = !options.sort || options.sort === "rank:up";
-    const shown = options.all === "1" ? ordered : ordered.slice(0, MOST);
+    const shown = options.all === "1" ? ordered : ordered.slice(0, FIRST_ROWS);
     const lines = shown.flatMap((row, i) => {
       const children = under.get(row.model) || [];
       const group = byRank && i > 0 && row.group !== undefined && row.group !== shown[i - 1].group;
