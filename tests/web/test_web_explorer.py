@@ -188,6 +188,17 @@ def test_no_view_is_wider_than_the_screen(page: Any, explorer_site: str, width: 
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), view
 
 
+def test_every_view_fits_on_paper_without_its_controls(page: Any, explorer_site: str) -> None:
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 with Chromium's margins
+    for view in VIEWS:
+        page.emulate_media(media="screen")
+        open_view(page, explorer_site, view)
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), view
+        assert not page.locator(".controls:visible, .downloads:visible, nav:visible").count(), view
+        assert page.locator("main table:visible, main svg.chart:visible").count(), view
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation_in_the_explorer(browser: Any, explorer_site: str, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe

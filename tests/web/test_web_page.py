@@ -196,12 +196,23 @@ def test_axe_finds_no_violation(browser: Any, site: str, scheme: str) -> None:
     context = browser.new_context(color_scheme=scheme, bypass_csp=True)  # axe is injected as an inline script
     page = context.new_page()
     views = ["", "#/board/small?types=STS", "#/cost", "#/tasks", "#/task/small/Ret0", "#/model/small/org%2Fsmall"]
-    for view in [*views, "#/compare/small/org%2Flarge/org%2Fsmall"]:
+    views += ["#/board/small?otherdata=1&panel=filters", "#/model/small/shop%2Fclosed", "#/task/small/Ret1", "#/errors"]
+    for view in [*views, "#/compare/small/org%2Flarge/shop%2Fclosed"]:
         page.goto(site + view)
         page.wait_for_selector("main > *:not(.soft)")
         violations = Axe().run(page).response["violations"]
         assert not violations, (view, [(item["id"], item["nodes"][0]["html"]) for item in violations])
     context.close()
+
+
+def test_the_keyboard_includes_other_data_and_the_back_button_leaves_it_out(page: Any, site: str) -> None:
+    page.goto(site)
+    page.get_by_role("button", name="Include them").focus()
+    page.keyboard.press("Enter")
+    wait_until(page, "location.hash.includes('otherdata=1')")
+    page.go_back()
+    wait_until(page, "!location.hash.includes('otherdata=1')")
+    page.get_by_role("button", name="Include them").wait_for()
 
 
 def test_an_unknown_view_is_reported_with_a_way_back(browser: Any, site: str) -> None:

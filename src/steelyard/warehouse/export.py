@@ -13,6 +13,7 @@ from typing import Any
 from steelyard.errors import DataError, UnknownName
 from steelyard.files import write_output
 from steelyard.warehouse.query import query
+from steelyard.warehouse.tables import variant_name
 
 FORMATS = ("csv", "parquet", "markdown", "latex", "mteb", "eval-results", "model-index")
 
@@ -90,7 +91,7 @@ def wide_table(
     """
     cells: dict[str, dict[str, float | None]] = {}
     for row in scores_table(warehouse, selection).to_pylist():
-        name = row["model"] + (f" ({row['experiment']})" if row["experiment"] else "")
+        name = variant_name(row)
         if row.get("other_data"):
             cells.setdefault(name, {})
             continue

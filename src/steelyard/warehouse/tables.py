@@ -14,6 +14,9 @@ A fact row belongs to a file by `file_id`. A file that changed gets a new id. Ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 SCHEMA_VERSION = 1
@@ -83,6 +86,17 @@ QUERIES = pa.schema(
         ("position", pa.int32()),  # of the query in the file: the order that random draws of a test depend on
     ]
 )
+
+
+def variant_name(row: Mapping[str, Any]) -> str:
+    """Return the name of a row with `model` and `experiment`: the model, and its experiment if it is one.
+
+    >>> variant_name({"model": "org/m", "experiment": "dim_256"})
+    'org/m (dim_256)'
+    """
+    return f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
+
+
 FACTS = {"models": MODELS, "scores": SCORES, "metrics": METRICS, "queries": QUERIES}
 """The tables that are written in parts."""
 SCORES_PER_FILE = 1 << 20

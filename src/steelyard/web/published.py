@@ -128,8 +128,10 @@ class Library:
 
     def metrics(self, board: Board) -> dict[str, list[float | None]]:
         """Return the stored metrics of a board, in the order of its cells."""
+        from steelyard.warehouse.tables import variant_name
+
         rows = self.rows(CELL_METRICS, [board.name])
-        found = {(_variant(row), row["task"]): row for row in rows}
+        found = {(variant_name(row), row["task"]): row for row in rows}
         places = [found.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
         return {
             metric: [None if (value := row.get(metric)) is None else round(value, 5) for row in places]
@@ -177,11 +179,6 @@ def _revisions(revisions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for revision, tasks in revisions.items()
     ]
-
-
-def _variant(row: dict[str, Any]) -> str:
-    """Return the name of a row of the board: the model, and its experiment if it is one."""
-    return f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
 
 
 def _task(facts: dict[str, Any], revision: str | None) -> BoardTask:

@@ -12,6 +12,7 @@ from steelyard.results.keys import result_key
 from steelyard.results.query_scores import QueryScores
 from steelyard.results.result_parts import TaskFacts
 from steelyard.warehouse.readers.rows import FIRST_POSITIVE
+from steelyard.warehouse.tables import variant_name
 
 if TYPE_CHECKING:
     from steelyard.web.board import Board
@@ -39,7 +40,7 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     names = [board.tasks[place].name for place in tasks]
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in library.rows(QUERIES, [board.name, names, sorted(origins)]):
-        name = f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
+        name = variant_name(row)
         if name in chosen:
             found.setdefault((name, row["task"]), []).append(row)
     return Results(_result(model, task, rows) for (model, task), rows in found.items())

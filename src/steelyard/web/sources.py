@@ -149,11 +149,16 @@ class Made:
 
     def pairs(self, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of models at these positions."""
-        from steelyard.web.pairs import compare_pairs
+        return _compared(self.board, self.view, places)
 
-        names = {self.board.models[place].name: place for place in places}
-        found = compare_pairs(self.view, list(names), [task.name for task in self.board.tasks])
-        return {(names[model], names[baseline]): pair for (model, baseline), pair in found.items()}
+
+def _compared(board: Board, view: Results, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
+    """Return the comparisons of models, by positions in the board, from their results."""
+    from steelyard.web.pairs import compare_pairs
+
+    names = {board.models[place].name: place for place in places}
+    found = compare_pairs(view, list(names), [task.name for task in board.tasks])
+    return {(names[model], names[baseline]): pair for (model, baseline), pair in found.items()}
 
 
 @dataclass
@@ -200,16 +205,10 @@ class PublishedBoard:
 
     def pairs(self, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of models at these positions on the tasks where all have scores of queries."""
-        from steelyard.web.pairs import compare_pairs
-
         board = self.board()
         if max(places) >= len(board.models) or not all(board.models[place].queries for place in places):
             return {}
-        names = {board.models[place].name: place for place in places}
-        found = compare_pairs(
-            self._results(places, range(len(board.tasks))), list(names), [t.name for t in board.tasks]
-        )
-        return {(names[model], names[baseline]): pair for (model, baseline), pair in found.items()}
+        return _compared(board, self._results(places, range(len(board.tasks))), places)
 
     def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of the models that have scores of queries on the most tasks."""

@@ -7,6 +7,7 @@ own. `read_file` picks the reader. A file that no reader accepts raises `BadFile
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import lzma
 import zlib
@@ -64,7 +65,7 @@ def _parse(name: str, content: bytes) -> dict[str, Any]:
         if name.endswith(".xz"):
             content = _decompressed(lzma.LZMADecompressor(memlimit=1 << 29), content)
         elif name.endswith(".gz"):
-            with gzip.GzipFile(fileobj=_Bytes(content)) as stream:
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
                 content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise BadFile(f"larger than {MAX_BYTES:,} bytes")
@@ -85,9 +86,3 @@ def _decompressed(decompressor: lzma.LZMADecompressor, content: bytes) -> bytes:
     if not decompressor.eof and len(data) <= MAX_BYTES:
         raise BadFile("damaged compressed file: it ends too early")
     return data
-
-
-def _Bytes(content: bytes) -> Any:  # noqa: N802
-    import io
-
-    return io.BytesIO(content)
