@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch_models import save_bert
 
 from steelyard import evaluate, load_results
+from steelyard.cli import main
 from steelyard.types import Task
 
 DOCUMENTS = {"a": "red fox", "b": "blue whale", "c": "green frog"}
@@ -81,3 +83,19 @@ def test_a_stored_rerun_opens_no_model(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, f"dense:{folder}?precision=int8", str(tmp_path / "r")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stderr.splitlines()[-1]) == [False, 0], "stored vectors are enough for a variant"
+
+
+@pytest.mark.torch
+@pytest.mark.usefixtures("own_home")
+def test_a_name_of_results_can_be_pasted_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = save_bert(tmp_path / "far" / "tiny")
+    given = ["-t", "NanoAlmanac/en", "--limit", "3", "-o", str(tmp_path / "r"), "-q"]
+    assert main(["run", f"dense:{folder}", *given, "--no-report"]) == 0
+    assert main(["run", "dense:tiny", *given, "--no-report"]) == 2, "a folder is opened by its path"
+    assert str(folder) in capsys.readouterr().err
+    assert main(["compare", "dense:tiny", "bm25", *given]) == 0
+    assert main(["run", "sparse:tiny", *given, "--no-report"]) == 2
+    assert str(folder) in capsys.readouterr().err
+    shutil.move(folder, tmp_path / "gone")
+    assert main(["compare", "dense:tiny", "bm25", *given]) == 0, "its results are enough"
+    assert main(["run", "dense:tiny", *given, "--no-report"]) == 2

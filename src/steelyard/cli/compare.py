@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.options import add_locations, add_results
+from steelyard.cli._ui.options import add_locations, add_passages, add_results
 from steelyard.cli._ui.progress import Progress
 from steelyard.errors import MissingPart, UsageError
 
@@ -40,6 +40,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     add("--stored", action="store_true", help="Refuse what is not stored instead of evaluating it.")
     add("--limit", type=int, metavar="N", help="Compare on a seeded sample of N queries of each task.")
     add("--seed", type=int, default=0, help="Seed of the sample that --limit draws (default: 0).")
+    add_passages(add)
     add("--alpha", type=float, default=0.05, help="Risk of a false conclusion (default: 0.05).")
     add_locations(parser.add_argument_group("data").add_argument)
 
@@ -94,6 +95,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             stored=arguments.stored,
             limit=arguments.limit,
             seed=arguments.seed,
+            chunk=arguments.chunk,
+            overlap=arguments.overlap,
             alpha=arguments.alpha,
             queries=arguments.queries,
             slices=[name for words in arguments.slices for name in words.split(",") if name],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.options import add_locations, add_results, integer, number
+from steelyard.cli._ui.options import add_locations, add_passages, add_results, integer, number
 from steelyard.cli._ui.progress import Progress
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--parts", type=parts, default=10, metavar="N", help="Parts that each task is divided into (default: 10).")
     add("--metric", help="Metric to race by, within 0 and 1 (default: main metric of each task).")
     add("--seed", type=integer("--seed"), default=0, help="Seed of the division into parts (default: 0).")
+    add_passages(add)
     add_results(add, "-o", "--output", "--results", dest="output")
     add_locations(parser.add_argument_group("data").add_argument)
 
@@ -52,6 +53,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         parts=arguments.parts,
         seed=arguments.seed,
         metric=arguments.metric,
+        chunk=arguments.chunk,
+        overlap=arguments.overlap,
         results=folder,
         progress=progress,
         report=output.note,

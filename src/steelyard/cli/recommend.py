@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.options import add_locations, add_results, integer, integers
+from steelyard.cli._ui.options import add_locations, add_passages, add_results, integer, integers
 from steelyard.cli._ui.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     add("--truncate-dim", metavar="D,D", help="Dimensions of dense models (default: those of the model's card).")
     add("--precision", default="int8,binary", metavar="P,P", help="Precisions besides float32 (default: int8,binary).")
     add("--rescore", default="4", metavar="N", help="Oversampling of rescored variants; 0 for none (default: 4).")
+    add_passages(add)
     add("--no-fusions", action="store_true", help="Do not fuse encoders with BM25.")
     add(
         "--depths",
@@ -99,6 +100,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         cheapest=arguments.cheapest,
         metric=arguments.metric,
         limit=arguments.limit,
+        chunk=arguments.chunk,
+        overlap=arguments.overlap,
         sampling=Sampling(arguments.samples, arguments.warm_up, arguments.batch_size),
         results=folder,
         progress=progress,

@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.comparison import compute
 from steelyard.comparison.comparison import Comparison
 from steelyard.comparison.compute import Method
-from steelyard.comparison.inputs import Entrant, Source, collect
+from steelyard.comparison.inputs import Entrant, Source, collect, divided
 from steelyard.comparison.loaded_tasks import load_compared
 from steelyard.comparison.model import Flag, TaskComparison, TaskScores
 from steelyard.comparison.queries import changed_queries
@@ -28,6 +28,7 @@ from steelyard.results import Result, Results
 from steelyard.results.keys import result_key
 from steelyard.results.per_query import Column, aligned, columns, is_mean
 from steelyard.results.ranking import compare_rankings
+from steelyard.retrievers.objects.entrants import Passages, passage_lengths
 from steelyard.stats.rank_overlap import RankAgreement
 from steelyard.vectors.threads import single_threaded_blas
 
@@ -47,6 +48,8 @@ def compare(
     stored: bool = False,
     limit: int | None = None,
     seed: int = 0,
+    chunk: Passages = (),
+    overlap: int = 0,
     alpha: float = 0.05,
     queries: int = 0,
     slices: Sequence[str] = (),
@@ -62,10 +65,10 @@ def compare(
     A model is a name, a path (a folder of results, a result file, a saved run, a TREC run, a baseline), a `Result`, or
     several in a sequence such as `Results`. The difference of a pair is the later model minus the earlier one. Missing
     results of models given by name are evaluated first, and stored in the folder `results`; with `stored`, they are
-    refused. `queries` lists so many queries that changed most; `slices` divides the queries by `language`, `length`,
-    `positives`, `overlap`, or any column of `metadata`; `agreement`, a metric or tasks, measures whether the models
-    are ranked alike by it. `on_task` is called with the number of compared tasks and their total. Further options are
-    those of `steelyard.evaluate`.
+    refused. `chunk` makes a model of each length of passages, as in `evaluate`. `queries` lists so many queries
+    that changed most; `slices` divides the queries by `language`, `length`, `positives`, `overlap`, or any column
+    of `metadata`; `agreement`, a metric or tasks, measures whether the models are ranked alike by it. `on_task` is
+    called with the number of compared tasks and their total. Further options are those of `steelyard.evaluate`.
 
     >>> from steelyard.types import Task
     >>> texts = {"nile": "The Nile is a river in Africa.", "alps": "The Alps are mountains in Europe."}
@@ -81,6 +84,7 @@ def compare(
     name = None if metric is None else str(parse(metric))
     settings = settings or Settings.load()
     source = Source(listed, folder, name, stored, limit, seed, queries > 0, options, progress, settings)
+    models = tuple(divided(models, passage_lengths(chunk), overlap))
     names, view = collect(models, source)
     comparison, cells = from_results(names, view, metric=name, method=Method(alpha=alpha), on_task=on_task)
     if agreement is not None:

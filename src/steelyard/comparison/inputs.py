@@ -22,6 +22,7 @@ from steelyard.errors import DataError, MissingPart, ModelError, ResultError, Us
 from steelyard.results import Result, Results, ResultStore
 from steelyard.results.display.model_labels import marked_by_weights
 from steelyard.results.keys import result_key
+from steelyard.retrievers.chunking.retriever import chunked_models
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Task
 
@@ -72,6 +73,22 @@ def collect(entrants: Sequence[Entrant], source: Source) -> tuple[list[str], Res
         for (place, _), results in zip(named.items(), evaluated, strict=True):
             groups[place] = (None, results)
     return _distinct(groups)
+
+
+def divided(entrants: Sequence[Entrant], chunk: str, overlap: int) -> list[Entrant]:
+    """Return the models with passages of each size; what is stored elsewhere cannot be divided any more."""
+    if not chunk and not overlap:
+        return list(entrants)
+    models: list[Any] = []
+    for entrant in entrants:
+        if _path(entrant) is not None or (isinstance(entrant, Sequence | Result) and not isinstance(entrant, str)):
+            raise UsageError(
+                "chunk must be used with models that are evaluated here, got results or a run",
+                hint="remove --chunk, or name a model such as dense:ID",
+                option="--chunk",
+            )
+        models.append(entrant)
+    return [*chunked_models(models, chunk, overlap)]
 
 
 def _path(entrant: Entrant) -> Path | None:
@@ -169,6 +186,13 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
         raise UsageError(f"{twice[0]} is named twice", hint=TWICE)
     if source.stored:
         return _stored(names, tasks, source)
+    if from_store := [place for place, model in enumerate(models) if _is_name_of_results(model)]:
+        # The name of a folder without its path, as tables show it: its results are read, the others are evaluated.
+        rest = [model for place, model in enumerate(models) if place not in from_store]
+        read = iter(_stored([names[place] for place in from_store], tasks, source))
+        own = list(dict.fromkeys(tasks)) if tasks else []
+        new = iter(_evaluated(rest, own, source) if rest else [])
+        return [next(read) if place in from_store else next(new) for place in range(len(models))]
     tasks = tasks or list(dict.fromkeys(r.task for name in names for r in _every(source).filter(model=name) if r.done))
     if not tasks:
         raise UsageError("no task to compare on", hint="name tasks with -t, such as -t NanoAlmanac")
@@ -222,6 +246,17 @@ def _stored(names: Sequence[str], tasks: Sequence[TaskLike], source: Source) -> 
                 hint=f"steelyard run '{name}'{target} -o {source.folder}, or leave out --stored",
             )
     return found
+
+
+def _is_name_of_results(model: AnyModel) -> bool:
+    """Return whether a name has the form of a local model in results, and no folder has it here."""
+    from steelyard.encoders.load import ENCODERS, is_explicit_id
+    from steelyard.retrievers.model_names import LOCAL_FAMILIES, canonical
+
+    if not isinstance(model, str | ModelSpec):
+        return False
+    spec = canonical(model)
+    return spec.family in LOCAL_FAMILIES and bool(spec.id) and spec.id not in ENCODERS and not is_explicit_id(spec.id)
 
 
 def _result_name(model: AnyModel) -> str:

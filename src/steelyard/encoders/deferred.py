@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from steelyard.encoders.instructions import OPTIONS, read_instructions
-from steelyard.encoders.model_folder import ModelFolder
+from steelyard.encoders.model_folder import DESCRIPTIONS, ModelFolder
 from steelyard.encoders.prompts import PromptsByTask
 from steelyard.files import read_cached, write_cached
 from steelyard.options import Options
@@ -25,7 +25,6 @@ from steelyard.types.protocols import ModelSettings, Tick, no_tick
 
 VERSION = 1
 """Increased when the form of a description changes."""
-FOLDER = "models"
 COUNTS = ("batch_size", "batch_tokens", "threads")
 UNRELATED = ("device", *COUNTS)
 """Options that are not part of a model's settings."""
@@ -128,15 +127,18 @@ def deferred(
 
     `name` is that of a model which is not called after its folder.
     """
-    path = folder.settings.home / FOLDER / f"{_key(kind, folder, options, name)}.json"
+    path = folder.settings.home / DESCRIPTIONS / f"{_key(kind, folder, options, name)}.json"
     description = read_cached(path)
+    place = str(folder.path.resolve()) if folder.revision is None else None
     if description.get("version") == VERSION and {"name", "settings"} <= set(description):
         for count in COUNTS:  # otherwise read when the model is opened
             Options(folder.id, {count: options[count]} if count in options else {}, COUNTS).whole(count, None)
+        if description.get("path") != place:
+            write_cached(path, {**description, "path": place})
         return Deferred(kind, description, path, open)
     opened = open()
     found = {field: getattr(opened, field) for field in FIELDS if hasattr(opened, field)}
-    description = {**found, "settings": json_ready(opened.settings), "version": VERSION}
+    description = {**found, "settings": json_ready(opened.settings), "version": VERSION, "path": place}
     write_cached(path, description)
     model = Deferred(kind, description, path, open)
     model._model_object = opened

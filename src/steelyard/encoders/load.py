@@ -22,7 +22,7 @@ from steelyard.encoders.backends import (
 )
 from steelyard.encoders.backends.onnx_session import MODEL_PATHS, download_patterns
 from steelyard.encoders.cache.cached_ragged import RaggedEncoder
-from steelyard.encoders.model_folder import HUBS, ModelFolder
+from steelyard.encoders.model_folder import HUBS, ModelFolder, earlier_folder
 from steelyard.encoders.model_metadata import tensor_shapes
 from steelyard.options import Options
 from steelyard.registry import Registry, with_settings
@@ -66,6 +66,8 @@ def load_encoder(
         from steelyard.encoders.backends import api
 
         return api.from_options(id.removeprefix("api/"), revision, given, settings)
+    if id not in ENCODERS and earlier_folder(id, settings) and not is_explicit_id(id):
+        ModelFolder.find(id, settings=settings)  # raises the error with the path
     if id in ENCODERS or not ("backend" in given or is_explicit_id(id)):
         return with_settings(ENCODERS.get(id), settings)(revision, given)
     backend = _take_backend(f"dense:{id}", given, DENSE_BACKENDS)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.config import Settings
-from steelyard.errors import DataError, HubError, MissingPart
-from steelyard.files import file_hash, path_inside
+from steelyard.errors import DataError, HubError, MissingPart, UsageError
+from steelyard.files import file_hash, path_inside, read_cached
 
 NOT_DOWNLOADED = (
     "onnx/*",
@@ -30,6 +30,7 @@ NOT_DOWNLOADED = (
 HASHED_SUFFIXES = {".safetensors", ".bin", ".json", ".txt", ".model", ".py", ".metadata"}
 HUBS = ("huggingface", "modelscope")
 OFFLINE_HINT = "download it with a network connection, or give the folder that contains its files"
+NO_FOLDER_HINT = "give a folder, or owner/name of a hub"
 SPELLING_HINT = "check the name (owner/model), the revision, and whether the model needs a token"
 
 
@@ -62,9 +63,9 @@ class ModelFolder:
         if path.is_dir():
             return cls(id, path, None, settings)
         if path.is_absolute() or id.count("/") != 1 or id.startswith("."):
-            raise MissingPart(
-                f"the model folder does not exist: {id}", path=id, hint="give a folder, or owner/name of a hub"
-            )
+            if (earlier := earlier_folder(id, settings)) is not None:  # not a failure of the model: the name is wrong
+                raise UsageError(f"the model folder does not exist: {id}", path=id, hint=f"write its path: {earlier}")
+            raise MissingPart(f"the model folder does not exist: {id}", path=id, hint=NO_FOLDER_HINT)
         download = _from_modelscope if hub == "modelscope" else _from_hugging_face
         patterns = {"allow_patterns": list(only)} if only else {"ignore_patterns": list(NOT_DOWNLOADED)}
         return download(id, {"revision": revision, "local_files_only": settings.offline, **patterns}, settings)
@@ -122,6 +123,19 @@ class ModelFolder:
             found = type(content).__name__
             raise DataError.invalid("the file", expected=expected, found=found, path=self.path / name)
         return content
+
+
+DESCRIPTIONS = "models"
+"""The folder of descriptions of models that were loaded (`encoders.deferred`)."""
+
+
+def earlier_folder(name: str, settings: Settings) -> Path | None:
+    """Return the folder that a model of this name was last loaded from: results have names of folders, not paths."""
+    for file in sorted((settings.home / DESCRIPTIONS).glob("*.json"), key=lambda file: -file.stat().st_mtime_ns):
+        path = read_cached(file).get("path")
+        if isinstance(path, str) and Path(path).name == name and Path(path).is_dir():
+            return Path(path)
+    return None
 
 
 def _from_hugging_face(id: str, arguments: dict[str, Any], settings: Settings) -> ModelFolder:

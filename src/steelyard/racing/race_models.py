@@ -17,6 +17,8 @@ from steelyard.errors import DataError, ModelError, UsageError
 from steelyard.racing.elimination import Elimination
 from steelyard.racing.outcome import Dropped, Race
 from steelyard.results import Results
+from steelyard.retrievers.chunking.retriever import chunked_models
+from steelyard.retrievers.objects.entrants import Passages, passage_lengths
 from steelyard.types import Float64, Int64, Task
 from steelyard.types.protocols import Retriever
 from steelyard.types.samples import AnyTask
@@ -36,6 +38,8 @@ def race(
     parts: int = PARTS,
     seed: int = 0,
     metric: str | None = None,
+    chunk: Passages = (),
+    overlap: int = 0,
     results: str | Path | None = None,
     progress: Listener = silent,
     report: Report = lambda line: None,
@@ -46,10 +50,12 @@ def race(
     Every task is divided into parts: batches of queries with their documents. A round evaluates one part of each task,
     and further parts of the tasks that separate the models best for their size. After each round, models that are
     worse than `best` others beyond doubt are dropped; with a probability of at least 1 - `alpha` none of the best is
-    among them. With `results`, what is evaluated is stored, and an interrupted race goes on from there.
+    among them. `chunk` makes a model of each length of passages, as in `evaluate`. With `results`, what is
+    evaluated is stored, and an interrupted race goes on from there.
     """
     settings = settings or Settings.load()
-    loaded = load_models(as_list(models), listen=progress, settings=settings)
+    named = chunked_models(as_list(models), passage_lengths(chunk), overlap)
+    loaded = load_models(named, listen=progress, settings=settings)
     if failed := [model for model in loaded if model.retriever is None]:
         raise ModelError(f"{failed[0].name} could not be loaded: {failed[0].failure}", hint="leave it out of the race")
     names = [model.name for model in loaded]

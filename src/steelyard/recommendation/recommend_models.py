@@ -21,6 +21,8 @@ from steelyard.recommendation.latency import Sampling
 from steelyard.recommendation.measure_models import Report, largest_task, measure_models
 from steelyard.recommendation.table import Cheapest, Recommendation
 from steelyard.results import Results
+from steelyard.retrievers.model_variants import with_chunks
+from steelyard.retrievers.objects.entrants import Passages, passage_lengths
 from steelyard.spec import ModelSpec
 from steelyard.stats.group_means import GroupScores
 from steelyard.types import Interval, Task
@@ -37,6 +39,8 @@ def recommend(
     cheapest: Cheapest = "balanced",
     metric: str | None = None,
     limit: int | None = None,
+    chunk: Passages = (),
+    overlap: int = 0,
     sampling: Sampling | None = None,
     results: str | Path | None = None,
     progress: Listener = silent,
@@ -46,10 +50,12 @@ def recommend(
     """Evaluate models with their dimensions, precisions, fusions and rerank depths, and recommend one of them.
 
     Without `models`, those that can run on this machine are taken. Latency, sizes and prices are measured on the task
-    with the largest corpus. Quality is the mean over the tasks; which choices are as good as the best is decided by
-    paired randomisation tests. `report` gets one line for each step that takes time.
+    with the largest corpus. `chunk` makes a model of each length of passages, as in `evaluate`. Quality is the mean
+    over the tasks; which choices are as good as the best is decided by paired randomisation tests. `report` gets
+    one line for each step that takes time.
     """
-    named: list[str | ModelSpec] = [*installed_models()] if models is None else as_list(models)
+    listed: list[str | ModelSpec] = [*installed_models()] if models is None else as_list(models)
+    named = with_chunks(listed, passage_lengths(chunk), overlap) if chunk or overlap else listed
     settings = settings or Settings.load()
     references = expand(as_list(tasks), settings=settings)
     every, offered = choices(named, grid)

@@ -15,6 +15,7 @@ from steelyard.cli._ui.options import (
     add_languages,
     add_locations,
     add_model_options,
+    add_passages,
     add_results,
     add_type,
     integer,
@@ -127,19 +128,7 @@ def _add_models(add: Add) -> None:
         metavar="N",
         help="Also rescore the top N x 100 of --precision in float32 (N without a value: 4).",
     )
-    add(
-        "--chunk",
-        default="",
-        metavar="N,N",
-        help="Divide documents into passages of N tokens; 'none' is the whole document (default: none).",
-    )
-    add(
-        "--overlap",
-        type=integer("--overlap", at_least=0),
-        default=0,
-        metavar="N",
-        help="Tokens that two neighbouring passages share (default: 0).",
-    )
+    add_passages(add)
     add_model_options(add)
     add(
         "--device",

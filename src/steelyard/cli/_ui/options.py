@@ -66,6 +66,23 @@ def add_locations(add: Add) -> None:
     )
 
 
+def add_passages(add: Add) -> None:
+    """Add the lengths of passages that documents are divided into."""
+    add(
+        "--chunk",
+        default="",
+        metavar="N,N",
+        help="Divide documents into passages of N tokens; 'none' is the whole document (default: none).",
+    )
+    add(
+        "--overlap",
+        type=integer("--overlap", at_least=0),
+        default=0,
+        metavar="N",
+        help="Tokens that two neighbouring passages share (default: 0).",
+    )
+
+
 def add_executor(add: Add) -> None:
     """Add the executor and the store that its workers share."""
     add(
