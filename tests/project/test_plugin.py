@@ -99,6 +99,6 @@ def test_bad_data_and_options_of_the_parts_are_errors(environment: dict[str, str
     (tmp_path / "bad.faq").write_text("Q: one\nQ: two\n", encoding="utf-8")
     common = ("-o", str(tmp_path / "results"), "--no-report")
     done = steelyard(environment, "run", "bm25", "-t", f"faq:{tmp_path / 'bad.faq'}", *common)
-    assert done.returncode == 1 and "row 2" in done.stderr
+    assert done.returncode == 2 and "row 2" in done.stderr
     done = steelyard(environment, "run", "dense:letters?dimension=0", "-t", f"faq:{tmp_path / 'bad.faq'}", *common)
     assert done.returncode == 2 and "dimension" in done.stderr
