@@ -46,8 +46,11 @@ QUIET = 1500
 """Milliseconds without a change of the visible tables after which an action is finished."""
 
 
-def settled(page: Any, before: str | None, most: float = 90.0) -> float:
-    """Wait until the tables differ from `before` and stay as they are; return the seconds to their last change."""
+def settled(page: Any, before: str | None, most: float = 60.0) -> float:
+    """Wait until the tables differ from `before` and stay as they are; return the seconds to their last change.
+
+    A choice that changes no visible row, such as one that all of them fulfil, has 0 seconds.
+    """
     start = time.perf_counter()
     last, changed = before, None
     while time.perf_counter() - start < most:
@@ -57,7 +60,7 @@ def settled(page: Any, before: str | None, most: float = 90.0) -> float:
         if changed and time.perf_counter() - changed > QUIET / 1e3:
             return changed - start
         page.wait_for_timeout(50)
-    return (changed or time.perf_counter()) - start
+    return changed - start if changed else 0.0
 
 
 def processor_seconds(process: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from explorer import MODELS, explorer_results
 from result_files import hakari_result, model_meta, mteb_result, write_json
 
 from steelyard import compare
+from steelyard.cli import main
 from steelyard.errors import DataError
 from steelyard.warehouse import import_results
 from steelyard.warehouse.catalogue import same_data
@@ -82,8 +84,6 @@ def test_an_exported_table_does_not_average_other_data(tmp_path: Path) -> None:
 
 
 def test_a_warehouse_with_marts_of_an_earlier_version_asks_for_an_import(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     warehouse = import_scores(tmp_path, [("a", "STSB", "1" * 40, {})])
     folder = WarehouseFolder(warehouse)
     folder.commit(replace(folder.manifest(), marts=0))
@@ -92,6 +92,22 @@ def test_a_warehouse_with_marts_of_an_earlier_version_asks_for_an_import(tmp_pat
     assert str(tmp_path / "results") in (error.value.hint or "")
     assert import_results([tmp_path / "results"], warehouse).read == 0
     Library(warehouse).close()
+
+
+def test_an_old_warehouse_that_was_not_asked_for_leaves_out_published_results_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path / "home"))
+    explorer_results(tmp_path / "fruit")
+    warehouse = tmp_path / "home" / "warehouse"
+    (tmp_path / "home").mkdir(exist_ok=True)
+    import_scores(tmp_path, [("a", "STSB", "1" * 40, {})]).rename(warehouse)
+    folder = WarehouseFolder(warehouse)
+    folder.commit(replace(folder.manifest(), marts=0))
+    assert main(["web", str(tmp_path / "fruit"), "--export", str(tmp_path / "site")]) == 0
+    assert "published results are left out" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "site" / "data").glob("board-*")] == ["board-fruit.js"]
+    assert main(["web", "--warehouse", str(warehouse), "--export", str(tmp_path / "site")]) == 2
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         raise DataError(
             "no results to show", path=settings.results, hint="steelyard run, or steelyard results import DIR"
         )
-    boards = Boards(folders, warehouse, sources=_sources(arguments, settings), audits=_audits(arguments))
+    sources, audits = _sources(arguments, settings), _audits(arguments)
+    try:
+        boards = Boards(folders, warehouse, sources=sources, audits=audits)
+    except DataError as error:  # a warehouse that nobody asked for must not hide one's own results
+        if arguments.warehouse or not folders:
+            raise
+        output.note(f"published results are left out: {error}")
+        boards = Boards(folders, sources=sources, audits=audits)
     if arguments.export:
         return _export(boards, arguments, output)
     return _serve(boards, arguments, output)
