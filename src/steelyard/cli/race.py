@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.options import add_locations, add_passages, add_results, integer, number
+from steelyard.cli._ui.options import add_locations, add_passages, add_results, add_tasks, integer, number
 from steelyard.cli._ui.progress import Progress
 
 if TYPE_CHECKING:
@@ -18,15 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add = parser.add_argument
     add("models", nargs="+", metavar="MODEL", help="Models in the race, two or more.")
-    add(
-        "-t",
-        "--tasks",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="TASK",
-        help="Tasks, groups or paths (default: builtin).",
-    )
+    add_tasks(add)
     places, risk = integer("--best", at_least=1), number("--alpha", low=0, high=1, above=True)
     add("--best", type=places, default=1, metavar="N", help="Places to be decided (default: 1).")
     add("--alpha", type=risk, default=0.05, help="Risk of dropping one of the best (default: 0.05).")
@@ -60,10 +52,5 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         report=output.note,
         settings=arguments.settings,
     )
-    if output.json:
-        output.data(found.to_dict())
-    else:
-        output.table(*found.table(), fold=True)
-        for line in found.sentences():
-            output.line(line)
+    output.findings(found)
     return 0 if found.decided else 1

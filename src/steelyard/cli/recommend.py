@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli._ui.options import add_locations, add_passages, add_results, integer, integers
+from steelyard.cli._ui.options import add_locations, add_passages, add_results, add_tasks, integer, integers
 from steelyard.cli._ui.progress import Progress
 
 if TYPE_CHECKING:
@@ -18,15 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add = parser.add_argument
     add("models", nargs="*", metavar="MODEL", help="Models and rerankers to choose from (default: all installed ones).")
-    add(
-        "-t",
-        "--tasks",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="TASK",
-        help="Tasks, groups or paths (default: builtin).",
-    )
+    add_tasks(add)
     add_results(add, "-o", "--output", "--results", dest="output")
     add("--metric", help="Metric of quality, such as nDCG@20 (default: main metric of each task).")
     limit = integer("--limit", at_least=1)
@@ -108,12 +100,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         report=output.note,
         settings=arguments.settings,
     )
-    if output.json:
-        output.data(found.to_dict())
-    else:
-        output.table(*found.table(), fold=True)
-        for line in found.sentences():
-            output.line(line)
+    output.findings(found)
     for model, reason in found.failed.items():
         output.failure(f"{model}: {reason}")
     page = arguments.html or Path(folder) / "recommend.html"

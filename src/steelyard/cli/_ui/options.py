@@ -28,6 +28,18 @@ MODEL_OPTIONS = ("batch_size", "dtype", "query_prompt", "document_prompt")
 """The options of models that are also options of `steelyard run`."""
 
 
+def add_tasks(add: Add) -> None:
+    """Add the tasks of a verb that evaluates."""
+    add(
+        *("-t", "--tasks"),
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TASK",
+        help="Tasks, groups or paths (default: builtin).",
+    )
+
+
 def add_languages(add: Add, what: str = "tasks") -> None:
     """Add the filter by language."""
     add(

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from steelyard.cli._ui.signals import interrupt_code
 from steelyard.errors import SteelyardError
@@ -45,6 +45,22 @@ LONGEST_NAME, LONGEST_LABEL = 40, 60
 
 def _shown(text: str, stream: TextIO) -> str:
     return plain(printable(text)) if is_plain(stream) else printable(text)
+
+
+class Findings(Protocol):
+    """What can be printed as JSON, or as a table and sentences."""
+
+    def to_dict(self) -> Any:
+        """Return it ready for JSON."""
+        ...
+
+    def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+        """Return columns and rows."""
+        ...
+
+    def sentences(self) -> Sequence[str]:
+        """Return what the table means."""
+        ...
 
 
 @dataclass
@@ -134,6 +150,15 @@ class Output:
             yield
         finally:
             warnings.showwarning = others
+
+    def findings(self, found: Findings) -> None:
+        """Print what a verb found: as JSON, or as a table and sentences."""
+        if self.json:
+            self.data(found.to_dict())
+            return
+        self.table(*found.table(), fold=True)
+        for line in found.sentences():
+            self.line(line)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, fold: bool = False) -> None:
         """Print a table on standard output, also with --quiet.

@@ -55,10 +55,5 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         report=output.note,
         settings=arguments.settings,
     )
-    if output.json:
-        output.data(found.to_dict())
-    else:
-        output.table(*found.table(), fold=True)
-        for line in found.sentences():
-            output.line(line)
+    output.findings(found)
     return 1 if found.unstable else 0
