@@ -8,8 +8,10 @@ import numpy as np
 from pages_parts import ranked_task, run_with
 
 from steelyard.reports.pages import Profile, TaskValues, measure_task
-from steelyard.reports.pages.findings import advice, task_findings
-from steelyard.reports.pages.findings.slice_findings import weak_slices
+from steelyard.reports.pages.findings import advice, diagnosis_findings, task_findings
+from steelyard.reports.pages.findings.slice_findings import slices, weak_slices
+from steelyard.reports.pages.findings.text_findings import word_unit
+from steelyard.reports.pages.measure.diagnosis_values import FailureClass, UndeclaredLanguages
 from steelyard.reports.pages.measure.part_values import Leakage, SliceValues
 from steelyard.types import Corpus, Interval, Qrels, Queries, Task, TaskInfo
 
@@ -91,3 +93,60 @@ def test_an_unknown_split_is_not_recorded_and_signs_of_leakage_are_reported() ->
     assert "leakage_signs" in found
     none = Leakage(signs=dict.fromkeys(signs, 0))
     assert "no_leakage_signs" in [one.kind for one in task_findings.leakage(replace(values, leakage=none))]
+
+
+def plain_values() -> TaskValues:
+    task, profiles = ranked_task({"bm25": [1, 20, 3, 30] * 10, "dense": [2, 1, 40, 1] * 10})
+    return measure_task(task, profiles)
+
+
+def undeclared(values: TaskValues, languages: dict[str, int], queries: int) -> TaskValues:
+    assert values.diagnosis is not None
+    odd = UndeclaredLanguages("a-model", languages, queries, {})
+    return replace(values, diagnosis=replace(values.diagnosis, undeclared=odd))
+
+
+def failure_class(failed: int) -> FailureClass:
+    return FailureClass("name", "bm25", failed, 20, failed / 20, Interval(0.1, 0.5), 0, 20, 0.001, significant=True)
+
+
+def test_a_class_is_claimed_from_five_failed_queries_on() -> None:
+    values = plain_values()
+    assert values.diagnosis is not None
+    for failed, claimed in ((4, False), (5, True)):
+        one = replace(values, diagnosis=replace(values.diagnosis, classes=(failure_class(failed),)))
+        found = {finding.kind for finding in diagnosis_findings.classes(one) if "BM25" in finding.values.values()}
+        assert ("class_significant" in found) == claimed
+
+
+def test_pairs_of_undeclared_languages_are_not_advised() -> None:
+    values = plain_values()
+    assert values.language_profile is not None
+    mixed = replace(values.language_profile, pair_languages={"ar-hi": 0.5, "ar-en": 0.5}, cross_language=1.0)
+    (pairs,) = [
+        one.values["pairs"]
+        for one in advice.synthetic(undeclared(replace(values, language_profile=mixed), {"hi": 5}, 5))
+        if one.kind == "synthetic_language"
+    ]
+    assert "English" in pairs and "Hindi" not in pairs
+
+
+def test_overlap_says_nothing_about_a_model_in_undeclared_languages() -> None:
+    values = replace(plain_values(), overlap_gain_correlation=0.5, overlap_gain_p_value=0.001)
+    assert "overlap_gain" in {one.kind for one in slices(values)}
+    assert "overlap_gain" not in {one.kind for one in slices(undeclared(values, {"hi": 40}, 40))}
+
+
+def test_what_counts_as_a_word_has_its_own_name() -> None:
+    values = plain_values()
+    assert values.language_profile is not None
+    for scripts, unit in (
+        ({"han": 0.6, "japanese": 0.4}, "characters"),
+        ({"thai": 1.0}, "clusters"),
+        ({"han": 0.5, "latin": 0.5}, "words"),
+        ({"hangul": 1.0}, "words"),
+    ):
+        one = replace(values, language_profile=replace(values.language_profile, query_scripts=scripts))
+        assert word_unit(one) == unit
+        (classes,) = (f.values["classes"] for f in task_findings.tendencies(one) if f.kind == "query_classes")
+        assert classes.endswith(unit)

@@ -125,7 +125,8 @@ def _reason(task: TaskValues, profile: ProfileValues) -> str:
 def _evidence(one: FailureClass) -> Finding:
     if _relation_of_all(one) or one.p_value is None:
         total = one.failures + one.successes
-        return finding("evidence_all", share=(one.failed + one.found) / max(total, 1), failed=one.failed)
+        share = (one.failed + one.found) / max(total, 1)
+        return finding("evidence_all", share=share, total=total, failed=one.failed)
     return finding(
         "evidence",
         failed=one.failed,

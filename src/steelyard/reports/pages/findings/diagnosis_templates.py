@@ -126,7 +126,7 @@ DIAGNOSIS = {
     "{found:.1%} of found ones, p {p}.",
     "evidence_relation": "Evidence: of the relevant documents in another language {cross:.1%} are in the top 10 of "
     "{label}, of those in the language of the query {same:.1%} (p {p}).",
-    "evidence_all": "Evidence: this holds for {share:share} of the queries, and {failed:,} of them fail.",
+    "evidence_all": "Evidence: this holds for {share:share} of {total:query}, and {failed:,} of them fail.",
     "lower_class": "{label} is lower still {where} ({score:.4f}), but {queries:query} are too few to test.",
     "train_slice": "Pairs of the kinds on which {label} is significantly weaker than elsewhere: {slices}.",
     # synthetic data

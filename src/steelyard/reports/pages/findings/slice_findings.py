@@ -9,7 +9,7 @@ from steelyard.reports.pages.measure.page_inputs import LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import ProfileValues, SliceValues
 from steelyard.reports.pages.render.tables import pair_in_words
-from steelyard.reports.pages.thresholds import FEWEST, SIGNIFICANT, WEAK
+from steelyard.reports.pages.thresholds import FEWEST, MOST, SIGNIFICANT, WEAK
 from steelyard.text.language_id.detect import UNDECIDED
 
 RELATIONS = {
@@ -41,7 +41,9 @@ def slices(task: TaskValues) -> Iterator[Finding]:
                 whole=best.label,
             )
     rho, p = task.overlap_gain_correlation, task.overlap_gain_p_value
-    if rho is not None and p is not None and p < SIGNIFICANT:
+    undeclared = task.diagnosis.undeclared if task.diagnosis else None
+    odd = undeclared is not None and undeclared.queries > MOST * task.queries  # no evidence about a dense model
+    if rho is not None and p is not None and p < SIGNIFICANT and not odd:
         facts = {"more": "more" if rho > 0 else "fewer", "rho": rho, "p": P(p)}
         yield finding("overlap_gain", **facts) if abs(rho) >= WEAK else finding("weak_overlap_gain", **facts)
     if not any(True for part in task.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
