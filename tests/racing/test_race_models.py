@@ -135,7 +135,7 @@ def test_a_race_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_race import task_of
+from test_race_models import task_of
 from steelyard.engine.events import Finished
 from steelyard.racing import race
 done = 0
