@@ -7,6 +7,7 @@ import pytest
 
 from steelyard.retrievers.bm25 import search as postings_search
 from steelyard.retrievers.bm25.forms import FORMS
+from steelyard.retrievers.bm25.postings import PostingsBuilder
 from steelyard.retrievers.bm25.retriever import Bm25, Bm25Index
 from steelyard.types import Corpus, Queries, Run, TaskInfo
 
@@ -87,3 +88,38 @@ def test_pruned_and_block_search_are_exact(form: str, top_k: int, monkeypatch: p
         for limit in (0, 1 << 16):
             monkeypatch.setattr(postings_search, "_SMALL", limit)
             assert_is_the_best(index.search(Queries(("q",), (query,)), top_k), plain_search(index, query), top_k)
+
+
+@pytest.mark.parametrize("top_k", [0, 1, 7, 100, 600, 1300])
+def test_block_search_selects_by_score_then_row(top_k: int) -> None:
+    """Few distinct scores, so that ties are at the end of every list; as many lines with fewer matches than places."""
+    rng = np.random.default_rng(top_k)
+    scores = rng.integers(0, 4, (9, 1300)).astype(np.float32) * (rng.random((9, 1)) < 0.7)
+    scores[8] = rng.random(1300) < 0.003
+    keys = np.sort(postings_search._best_keys(scores, top_k), axis=1)
+    rows, best = postings_search._unpack(keys[:, keys.shape[1] - top_k :])
+    for line, row, values in zip(scores, rows[:, ::-1], best[:, ::-1], strict=True):
+        expected = [place for place in np.lexsort((np.arange(len(line)), -line)) if line[place] > 0][:top_k]
+        assert row[values > 0].tolist() == expected
+        assert values[values > 0].tolist() == line[expected].tolist()
+
+
+def test_portions_keep_wide_values() -> None:
+    """Rows beyond 16 bits and counts beyond 8 and 16 bits, in one portion and in several."""
+    documents, terms = 70_000, np.array([3, 0, 3, 5], dtype=np.int32)
+    rows, counts = np.array([0, 65_536, 69_999, 69_998], dtype=np.int32), np.array([1, 300, 70_000, 2])
+    every_term, every_row = np.repeat(terms, counts), np.repeat(rows, counts)
+    whole, parts = PostingsBuilder(documents), PostingsBuilder(documents)
+    whole.add(every_term, every_row)
+    for row in sorted(set(rows.tolist())):
+        parts.add(every_term[every_row == row], every_row[every_row == row])
+    for builder in (whole, parts):
+        lengths = builder.lengths.copy()
+        postings = builder.finish(6, FORMS["lucene"], 1.2, 0.75, 0.0)
+        assert postings.rows.tolist() == [65_536, 0, 69_999, 69_998]
+        assert lengths[rows].tolist() == counts.tolist()
+        norms = (1 - 0.75 + 0.75 * lengths / (lengths.sum() / documents)).astype(np.float32)
+        counts_of = np.array([300, 1, 70_000, 2], dtype=np.float32)
+        idf = np.log1p((documents - np.array([1, 2, 2, 1]) + 0.5) / (np.array([1, 2, 2, 1]) + 0.5))
+        expected = idf * counts_of / (1.2 * norms[postings.rows] + counts_of)
+        np.testing.assert_allclose(postings.weights, expected, rtol=1e-6)

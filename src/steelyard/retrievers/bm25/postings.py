@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from steelyard.retrievers.threads import in_order
 from steelyard.types import Float32, Float64, Int32, Int64
 
 Keys = npt.NDArray[np.unsignedinteger[Any]]
+Integers = npt.NDArray[np.integer[Any]]
 
 _LEAST = np.finfo(np.float32).tiny
 """The smallest weight of an occurrence if documents without the term have a weight, too."""
@@ -51,12 +52,12 @@ class Occurrences:
 
 @dataclass(frozen=True, eq=False)
 class Portion:
-    """The postings of some documents, by term, then row."""
+    """The postings of some documents, by term, then row, in integers that are as narrow as the values allow."""
 
-    terms: Int64  # distinct, ascending
-    sizes: Int64  # documents of each
-    rows: Int32
-    counts: Float32
+    terms: Int32  # distinct, ascending
+    sizes: Integers  # documents of each
+    rows: Integers  # counted from `first_row`
+    counts: Integers
     first_row: int
     lengths: Int64  # of the documents from `first_row` on
     documents: int
@@ -87,10 +88,8 @@ class PostingsBuilder:
     def portion(self, occurrences: Occurrences) -> Portion:
         """Return occurrences as postings for `append`; in any thread."""
         if not len(occurrences.terms):
-            empty = np.zeros(0, dtype=np.int64)
-            return Portion(
-                empty, empty, np.zeros(0, np.int32), np.zeros(0, np.float32), 0, empty, occurrences.documents
-            )
+            none, lengths = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+            return Portion(none, none, none, none, 0, lengths, occurrences.documents)
         first_row = int(occurrences.rows.min())
         rows = occurrences.rows - np.int32(first_row)
         lengths = np.bincount(rows)
@@ -108,16 +107,16 @@ class PostingsBuilder:
         keys.sort()
         keys, counts = _runs(keys)
         distinct, sizes = _runs(np.right_shift(keys, bits))
-        terms = distinct.astype(np.int64) if present_terms is None else present_terms
+        terms = (distinct if present_terms is None else present_terms).astype(np.int32)
         keys &= (1 << bits) - 1
-        rows = keys.astype(np.int32) + np.int32(first_row)
-        return Portion(terms, sizes, rows, counts.astype(np.float32), first_row, lengths, occurrences.documents)
+        relative: Integers = keys.astype(np.uint16) if bits <= 16 else keys.astype(np.int32)
+        return Portion(terms, _narrow(sizes), relative, _narrow(counts), first_row, lengths, occurrences.documents)
 
     def append(self, portion: Portion) -> None:
         """Append a portion; each has later rows than the one before."""
         self.lengths[portion.first_row : portion.first_row + len(portion.lengths)] += portion.lengths
         if len(portion.terms):
-            self._portions.append(portion)
+            self._portions.append(replace(portion, lengths=portion.lengths[:0].copy()))
 
     def frequencies(self, terms: int) -> Int64:
         """Return the number of documents of each of so many terms."""
@@ -172,17 +171,17 @@ class PostingsBuilder:
     def _merge(self, offsets: Int64, workers: int) -> tuple[Int32, Float32]:
         """Return rows and counts of all portions, by term, then row."""
         if len(self._portions) == 1:
-            (only,) = self._portions
-            return only.rows, only.counts
+            only = self._portions.pop()
+            return only.rows + np.int32(only.first_row), only.counts.astype(np.float32)
         rows = np.empty(offsets[-1], dtype=np.int32)
         counts = np.empty(offsets[-1], dtype=np.float32)
 
         def put(item: tuple[Portion, Int64]) -> None:
             portion, heads = item
-            before = np.cumsum(portion.sizes) - portion.sizes
+            before = np.cumsum(portion.sizes, dtype=np.int64) - portion.sizes
             places = np.repeat(heads - before, portion.sizes)
             places += np.arange(len(places))
-            rows[places] = portion.rows
+            rows[places] = portion.rows + np.int32(portion.first_row)
             counts[places] = portion.counts
 
         for _ in in_order(put, self._taken(offsets), workers):
@@ -206,6 +205,15 @@ def _absent(form: Form, k1: float, delta: float) -> Float32:
 def _width(terms: Int32, bits: int) -> type[np.unsignedinteger[Any]]:
     """Return the narrowest unsigned integers for these terms with so many bits after each."""
     return np.uint32 if int(terms.max()) < 1 << (32 - bits) else np.uint64
+
+
+def _narrow(values: Int64) -> Integers:
+    """Return the same counts in the narrowest type that has room for them.
+
+    >>> _narrow(np.array([1, 300])).dtype
+    dtype('uint16')
+    """
+    return values.astype(np.min_scalar_type(int(values.max())))
 
 
 def _runs(values: Keys) -> tuple[Keys, Int64]:

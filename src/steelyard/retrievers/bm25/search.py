@@ -22,6 +22,8 @@ _SEEDS = 2
 """For each place of the list, so many documents are scored completely to compute the threshold."""
 
 _LAST_ROW = np.int64(2**31 - 1)
+_LEAST = np.nextafter(np.float32(0), np.float32(1))
+"""The smallest score of a document that matches."""
 _SMALL = 1 << 16
 """Corpora of at most so many documents are searched in blocks of queries."""
 _CELLS = 1 << 18
@@ -106,13 +108,32 @@ def _block(
     floors = np.bincount(lines, counts * postings.floor[terms], minlength=last - first)
     if floors.any():
         board = np.where(board > 0, board + floors[:, None], 0.0)
-    keys = _keys(np.arange(documents, dtype=np.int32), board.astype(np.float32))
-    if documents > top_k:
-        keys = np.partition(keys, documents - top_k, axis=1)[:, documents - top_k :]
+    keys = _best_keys(board.astype(np.float32), top_k)
     keys.sort(axis=1)
-    rows, scores = (part[:, ::-1] for part in _unpack(keys))
+    rows, scores = (part[:, ::-1] for part in _unpack(keys[:, keys.shape[1] - top_k :]))
     matches = scores > 0
     return np.where(matches, rows, np.int32(-1)), np.where(matches, scores, np.float32(-np.inf))
+
+
+def _best_keys(scores: Float32, top_k: int) -> Int64:
+    """Return the keys of the best `top_k` documents of each query in any order, some more, and zeros.
+
+    The `top_k`-th best of the maxima of `2 * top_k` groups of documents is not above the `top_k`-th best score, and
+    about 1.4 times `top_k` documents reach it. That takes a third of the time of a partition of all keys.
+    """
+    lines, documents = scores.shape
+    groups, least = 2 * top_k, np.full((lines, 1), _LEAST, dtype=np.float32)
+    size = documents // max(groups, 1)
+    if top_k and size > 1:
+        maxima = scores[:, : size * groups].reshape(lines, size, groups).max(axis=1)
+        least = np.maximum(least, np.partition(maxima, top_k, axis=1)[:, top_k, None])
+    places = (scores >= least).ravel().nonzero()[0]
+    line = places // documents
+    counts = np.bincount(line, minlength=lines)
+    keys = np.zeros((lines, max(top_k, int(counts.max(initial=0)))), dtype=np.int64)
+    rows = (places - line * documents).astype(np.int32)
+    keys[np.arange(keys.shape[1]) < counts[:, None]] = _keys(rows, scores.ravel().take(places))
+    return keys
 
 
 def _add_long(board: Float64, postings: Postings, lines: Int64, terms: Int32, counts: Float64) -> None:

@@ -106,9 +106,7 @@ class ShardedBuilder:
         for number, (first, documents, paths) in enumerate(self._shards):
             builder = PostingsBuilder(documents)
             for portion in _portions(paths):
-                builder.append(
-                    replace(portion, rows=portion.rows - np.int32(first), first_row=portion.first_row - first)
-                )
+                builder.append(replace(portion, first_row=portion.first_row - first))
             postings = builder.finish(terms, form, k1, b, delta, workers, corpus)
             shards.append(Shard(first, documents, self._mapped(postings, number)))
             for path in paths:
