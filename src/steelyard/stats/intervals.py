@@ -176,6 +176,8 @@ def _quantile(ordered: Float64, share: Float64) -> Float64:
 
 BLOCK = 1 << 22
 """Entries of a matrix made at a time, so that memory stays small however many queries there are."""
+CACHED = 1 << 15
+"""Entries of a matrix that are drawn at a time."""
 
 
 def bootstrap_means(values: Float64, draws: int, seed: int) -> Float64:
@@ -207,8 +209,15 @@ def _kept_weights(count: int, draws: int, seed: int) -> Float64:
 
 
 def _draw(generator: np.random.Generator, size: int, count: int) -> Float64:
-    picks = generator.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
-    return np.bincount(picks.ravel(), minlength=size * count).reshape(size, count) / count
+    weights = np.empty((size, count))
+    step = max(CACHED // max(count, 1), 1)
+    for start in range(0, size, step):  # in memory that is used again; the random numbers are the same
+        lines = min(step, size - start)
+        picks = generator.integers(0, count, (lines, count))
+        picks += np.arange(lines)[:, None] * count
+        drawn = np.bincount(picks.ravel(), minlength=lines * count).reshape(lines, count)
+        np.divide(drawn, count, out=weights[start : start + lines])
+    return weights
 
 
 def _block_sizes(count: int, draws: int) -> Iterator[int]:

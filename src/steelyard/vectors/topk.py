@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.errors import UsageError
 from steelyard.types import Float32, Int32, Int64, Ragged, Run
@@ -27,6 +29,12 @@ BLOCK_SCORES = 1 << 24
 
 SHORT, LONG = 1e-15, 1e18
 """Vectors shorter or longer than this have squares outside the range of float32."""
+CACHED_BLOCK = 1 << 18
+"""Scores whose candidates are sorted at a time: 1 MB."""
+SAMPLED = 16
+"""One of so many scores of a row is looked at to find a limit for the candidates of the top k."""
+MOST = 4
+"""A row with more than so many times the expected candidates is partitioned."""
 NOTHING = np.iinfo(np.int64).max
 """The key of an empty position: it sorts after every document."""
 
@@ -133,7 +141,15 @@ def top_k_of_scores(scores: Float32, k: int) -> Run:
     [[1, 2, 3]]
     """
     k = min(k, scores.shape[1])
-    return _joined(map_slices(lambda share: _run(_merged(_none(scores[share]), scores[share], 0, k)), len(scores)), k)
+    run = Run(np.empty((len(scores), k), dtype=np.int32), np.empty((len(scores), k), dtype=np.float32))
+
+    def fill(share: slice) -> None:
+        for part in _cached_parts(share, scores.shape[1]):
+            keys = _merge(_none(scores[part]), scores[part], 0, k)
+            run.rows[part], run.scores[part] = _rows(keys), _scores(keys)
+
+    map_slices(fill, len(scores))
+    return run
 
 
 def top_k_of_matches(scores: Float32, k: int) -> Run:
@@ -180,24 +196,59 @@ def _none(lines: Float32) -> Int64:
 
 
 def _merged(best: Int64, scores: Float32, start: int, k: int) -> Int64:
-    """Return the top `k` of earlier blocks and of a block of scores whose first document is `start`."""
-    queries, width = scores.shape
-    if best.shape[1] == k:
+    """Return the top `k` of earlier blocks and of a block of scores whose first document is `start`.
+
+    A few queries at a time: their candidates stay in the processor's cache, and in memory that is used again.
+    """
+    parts = _cached_parts(slice(0, max(1, len(scores))), scores.shape[1])
+    return np.concatenate([_merge(best[part], scores[part], start, k) for part in parts])
+
+
+def _cached_parts(queries: slice, width: int) -> list[slice]:
+    step = max(1, CACHED_BLOCK // max(1, width))
+    return [slice(at, min(at + step, queries.stop)) for at in range(queries.start, queries.stop, step)]
+
+
+def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
+    (queries, width), kept = scores.shape, best.shape[1]
+    if kept == k:
         # Documents of a later block have higher rows, so they lose a tie with the last kept one.
         candidates = scores > _scores(best[:, -1:])
     elif width > k:
-        candidates = scores >= np.partition(scores, width - k, axis=1)[:, width - k, None]
+        candidates = _candidates(scores, k)
     else:
         candidates = np.ones(scores.shape, dtype=bool)
     hits = np.flatnonzero(candidates)  # many times faster than np.nonzero of two dimensions
-    query, row = np.divmod(hits, max(1, width))
-    counts = np.bincount(query, minlength=queries)
-    column = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-    keys = np.full((queries, best.shape[1] + int(counts.max(initial=0))), NOTHING)
-    keys[:, : best.shape[1]] = best
-    keys[query, best.shape[1] + column] = _keys(scores.ravel()[hits], row + start)
+    counts = np.count_nonzero(candidates, axis=1)
+    size = kept + int(counts.max(initial=0))
+    query = np.repeat(np.arange(queries), counts)
+    place = np.arange(len(hits)) + np.repeat(np.arange(queries) * size + kept - np.cumsum(counts) + counts, counts)
+    keys = np.full((queries, size), NOTHING)
+    keys[:, :kept] = best
+    keys.reshape(-1)[place] = _keys(scores.reshape(-1)[hits], hits - query * width + start)
     keys.sort(axis=1)
     return keys[:, :k]
+
+
+def _candidates(scores: Float32, k: int) -> npt.NDArray[np.bool_]:
+    """Return which scores may be among the top `k` of their row: at least `k`, and not many more.
+
+    A sample of each row gives a limit that almost always has that many above it; where it does not, the row is
+    partitioned, which costs several times as much.
+    """
+    width = scores.shape[1]
+    sample = scores[:, ::SAMPLED]
+    size = sample.shape[1]
+    share = k * size / width
+    rank = int(share + 2.5 * sqrt(share)) + 3
+    if rank > size // 2:
+        return np.asarray(scores >= np.partition(scores, width - k, axis=1)[:, width - k, None])
+    limits = np.partition(sample, size - rank, axis=1)[:, size - rank, None]
+    candidates = np.asarray(scores >= limits)
+    counts = np.count_nonzero(candidates, axis=1)
+    for row in np.flatnonzero((counts < k) | (counts > MOST * rank * SAMPLED)):
+        candidates[row] = scores[row] >= np.partition(scores[row], width - k)[width - k]
+    return candidates
 
 
 def _keys(scores: Float32, rows: Int64) -> Int64:

@@ -68,7 +68,7 @@ class FunctionEncoder:
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
         """Return the vectors of the texts, calling the function in batches."""
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        parts = []
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
             encoded = self._call(batch, role)
@@ -79,9 +79,11 @@ class FunctionEncoder:
                     found=f"dimension {encoded.shape[1]}",
                     hint="return vectors of one dimension for queries and documents",
                 )
-            vectors[start : start + len(batch)] = encoded
+            parts.append(encoded)
             tick(len(batch))
-        return vectors
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([np.empty((0, self.dimension), dtype=np.float32), *parts])
 
     def _call(self, texts: list[str], role: Role) -> Float32:
         keywords = {"role": role} if self._role == "keyword" else {}

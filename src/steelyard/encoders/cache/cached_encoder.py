@@ -111,7 +111,9 @@ def encode_once(
         fixed = getattr(encoder, "fixed_batches", False)
         for rows in _fixed_batches(distinct, unknown) if fixed else _batches(unknown):
             # Stored texts of a fixed batch are encoded again; they were counted above.
-            vectors[rows] = _checked(encoder, [distinct[row] for row in rows], role, no_tick if fixed else tick)
+            vectors[rows] = _checked(
+                encoder, [distinct[row] for row in rows.tolist()], role, no_tick if fixed else tick
+            )
             if fixed:
                 tick(int(np.count_nonzero(~known[rows])))
             keep(rows)
