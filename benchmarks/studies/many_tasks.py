@@ -88,7 +88,9 @@ def main() -> None:
             for what, words in commands.items():
                 seconds, cpu = measure(words, folder)
                 costs[what].append(cpu)
-                print(f"{tasks:>7,} tasks  {what:<6} {seconds:8.1f} s  {cpu:8.1f} CPU s  {1e3 * cpu / tasks:7.2f} CPU ms")
+                print(
+                    f"{tasks:>7,} tasks  {what:<6} {seconds:8.1f} s  {cpu:8.1f} CPU s  {1e3 * cpu / tasks:7.2f} CPU ms"
+                )
                 limit = {"run": RUN_SECONDS, "show": SHOW_SECONDS}.get(what)
                 if tasks == TASKS and limit is not None:
                     print(f"{'':>22}{'within' if seconds <= limit else 'BEYOND'} the target of {limit:g} s")

@@ -14,7 +14,7 @@ import pytest
 
 from steelyard import evaluate
 from steelyard.cli._ui.progress import Progress
-from steelyard.cli._ui.time_left import MODELS, SIZES, VECTORS, Size, Spent, TimeLeft, spent_on
+from steelyard.cli._ui.time_left import MODELS, SIZES, VECTORS, Pace, Size, Spent, TimeLeft, spent_on
 from steelyard.config import Settings
 from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned, Started
 from steelyard.results import Result, TaskFacts
@@ -212,3 +212,37 @@ def test_the_plan_lists_the_evaluations_whose_vectors_are_stored(tmp_path: Path)
     assert planned(tasks) == {(name, 0) for name in names}
     assert planned(tasks[::-1]) == {(name, place) for name in names for place in (0, 1)}
     assert planned(tasks, seed=1) == frozenset(), "a sample of other queries"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_sum_of_all_waiting_evaluations_is_kept(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(seed)
+    sizes = [None if draw.random() < 0.3 else (draw.randint(1, 500), draw.randint(0, 20)) for _ in range(12)]
+    models = ["a", "b", "c"]
+    every = [(model, place) for model in models for place in range(12)]
+    stored = frozenset(one for one in every if draw.random() < 0.2)
+    encoded = frozenset(one for one in every if draw.random() < 0.3)
+    lengths = [None if draw.random() < 0.3 else draw.uniform(10, 900) for _ in range(12)]
+    left, seconds, calls = TimeLeft(sizes, stored, encoded, lengths), Pace.seconds, 0
+
+    def counted(self: Pace, *arguments: Any, **options: Any) -> float:
+        nonlocal calls
+        calls += 1
+        return seconds(self, *arguments, **options)
+
+    for place in range(12):
+        left.add_reading(0.25)
+        for model in models:
+            found, fresh = (draw.randint(1, 500), draw.randint(0, 20)), draw.random()
+            spent = Spent(draw.random(), draw.random(), draw.random(), found, fresh, (draw.random(), draw.random()))
+            left.add(model, None if (model, place) in stored else spent, found)
+            waiting = [(m, p) for m, p in every if p >= left.places.get(m, 0) and (m, p) not in stored]
+            texts = [(sum(left._size(p) or (0, 0)), 0) for p in {p for _, p in waiting if p > place}]
+            if not left.paces:
+                continue
+            expected = sum(map(left.reading.seconds, texts)) + sum(left.of(m, p) for m, p in waiting)
+            calls = 0
+            with monkeypatch.context() as patch:
+                patch.setattr(Pace, "seconds", counted)
+                assert left.left(models)[0] == pytest.approx(expected if waiting else 0.0, rel=1e-9, abs=1e-9)
+            assert calls <= 4 * len(models) ** 2 + 2  # however many tasks there are

@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard.datasets import check, load_any, task_names
+from steelyard.datasets.formats import folder as folder_format
 from steelyard.datasets.formats.folder import locate, scan
 from steelyard.datasets.formats.trec.qrels_runs import read_qrels
 from steelyard.datasets.problems import DataWarning
 from steelyard.datasets.tables.files import Limited, os_error
+from steelyard.engine import expand
 from steelyard.errors import DataError, UsageError
 
 QUERIES = b'{"_id": "q", "text": "one?"}\n'
@@ -82,6 +84,15 @@ def test_a_set_is_scanned_once_until_it_changes(tmp_path: Path) -> None:
     assert load_any(f"{path}::t3").name == f"{tmp_path.name}/t3"
     (path / "manifest.json").write_text(json.dumps({"tasks": {"t3": {"name": "Y/other"}}}))
     assert load_any(f"{path}::t3").name == "Y/other"
+
+
+def test_a_task_of_a_set_is_found_without_looking_for_saved_datasets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looked = nano_set(tmp_path, 3), []
+    monkeypatch.setattr(folder_format, "locate_saved", lambda *found: looked.append(found) or [])
+    assert [location.info.name for location in locate(f"{path}::t1")] == ["X/t1"] and not looked
+    assert len(expand([str(path)], eval_splits=())) == 3 and len(looked) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from steelyard.errors import UsageError
 from steelyard.vectors import topk
 from steelyard.vectors.duplicate_rows import DuplicateRows
-from steelyard.vectors.topk import normalised, top_k
+from steelyard.vectors.topk import normalised, top_k, top_k_of_scores
 
 
 @pytest.fixture(params=[(3, 4), (7, 100), (16_384, 1 << 23)], ids=["tiny blocks", "small blocks", "one block"])
@@ -121,3 +121,22 @@ def test_vectors_of_any_length_are_normalised(scale):
     vectors = (np.array([[3, 4, 0], [0, -1, 1], [0, 0, 0]]) * scale / 4).astype(np.float32)
     wanted = [[0.6, 0.8, 0], [0, -(0.5**0.5), 0.5**0.5], [0, 0, 0]]
     assert np.allclose(normalised(vectors), wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "ties", "hidden"])
+@pytest.mark.parametrize("k", [1, 10, 300, 3_000])
+def test_the_top_k_of_a_wide_row_is_that_of_a_full_sort(order, k):
+    rng = np.random.default_rng(k)
+    scores = rng.standard_normal((7, 6_000)).astype(np.float32)
+    if order in ("ascending", "descending"):
+        scores.sort(axis=1)
+        scores = scores[:, ::-1].copy() if order == "descending" else scores
+    if order == "ties":
+        scores = np.round(scores)
+    if order == "hidden":  # the best ones are where a regular sample does not look
+        scores[:, ::16] = -10
+        scores[3, 16:] = -20
+    run = top_k_of_scores(scores, k)
+    expected = sorted_rows(scores, k)
+    assert np.array_equal(run.rows, expected)
+    assert np.array_equal(run.scores, np.take_along_axis(scores, expected, axis=1))

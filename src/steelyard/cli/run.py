@@ -190,7 +190,11 @@ def prepare_batch(
 
 
 def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:
-    return named_tasks(arguments, _conditions(arguments).generation, ["builtin"])
+    """Return the tasks of the command line, found once: a set may have thousands."""
+    if not hasattr(arguments, "named"):
+        arguments.named = named_tasks(arguments, _conditions(arguments).generation, ["builtin"])
+    named: list[str | AnyTask] = arguments.named
+    return named
 
 
 def _named(arguments: argparse.Namespace) -> list[ModelSpec]:

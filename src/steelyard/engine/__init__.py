@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from steelyard.config import Settings
-from steelyard.datasets.options import Generation
+from steelyard.datasets.options import Generation, LoadOptions
 from steelyard.engine.batch import Batch, load_models
 from steelyard.engine.check import check_task
 from steelyard.engine.events import Listener, silent
@@ -168,6 +168,8 @@ def expand(
     With `eval_splits` tasks are on every split that mteb evaluates, or on those that are named.
     """
     from steelyard.datasets import evaluated_names, task_names, with_type
+    from steelyard.datasets.names import matching_names
+    from steelyard.datasets.references import path_exists
 
     settings = settings or Settings.load()
     expanded: list[str | AnyTask] = []
@@ -177,7 +179,10 @@ def expand(
             if eval_splits is not None and not isinstance(task, Path):
                 typed = [with_type(task, type)]
                 names = evaluated_names(typed, splits=eval_splits, generation=generation, settings=settings)
-            expanded.extend(task_names(names, languages=languages, type=type, settings=settings))
+            if len(names) > 1 and path_exists(str(task)):  # the tasks of a set, which are not looked up again
+                expanded.extend(matching_names(names, languages, type, LoadOptions(settings=settings)))
+            else:
+                expanded.extend(task_names(names, languages=languages, type=type, settings=settings))
         elif isinstance(task, AnyTask):
             expanded.append(check_task(task))
         else:

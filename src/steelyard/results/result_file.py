@@ -113,7 +113,7 @@ def _fields(value: TaskFacts | Miss | Failure) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != () or name not in LISTS[1:]}
 
 
-_UNCHANGED = (str, int, bool, type(None))
+_UNCHANGED = frozenset((str, int, bool, type(None)))
 
 
 def plain(value: Any) -> Any:
@@ -122,14 +122,17 @@ def plain(value: Any) -> Any:
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
     """
-    if type(value) in _UNCHANGED or isinstance(value, str | int):
+    kind = type(value)  # the usual types first: a result has hundreds of values, and most are plain
+    if kind in _UNCHANGED:
         return value
-    if isinstance(value, float):
+    if kind is float or isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [part if type(part) in _UNCHANGED else plain(part) for part in value]
     if isinstance(value, dict | Mapping):  # the check for dict is many times faster than for Mapping
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): part if type(part) in _UNCHANGED else plain(part) for name, part in value.items()}
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         return plain(value.tolist())
     raise ResultError(

@@ -52,12 +52,12 @@ class Results(Sequence[Result]):
 
     # What there is
 
-    @property
+    @cached_property
     def models(self) -> tuple[str, ...]:
         """The models, in the order of their first result."""
         return tuple(dict.fromkeys(result.model for result in self))
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[str, ...]:
         """The tasks, in the order of their first result."""
         return tuple(dict.fromkeys(result.task for result in self))

@@ -288,6 +288,8 @@ class Progress:
         return f"  {rate:,.0f} texts/s" if rate >= 10 else f"  {rate:.1f} texts/s" if rate else ""
 
     def _left(self) -> str:
+        if self.silent:
+            return ""
         left, assumed = self._estimate()
         fresh = [line for line in assumed if line not in self._assumed]
         if fresh and left and left >= WORTH_A_LINE and self._planned and self._planned.sizes:

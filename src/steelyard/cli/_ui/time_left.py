@@ -34,20 +34,50 @@ class Spent:
 
 
 @dataclass
+class Measured:
+    """Sums over evaluations of known size."""
+
+    count: int = 0
+    documents: int = 0
+    queries: int = 0
+    seconds: tuple[float, float] = (0.0, 0.0)
+    """By documents and by queries, without encoding."""
+    encoding: tuple[float, float] = (0.0, 0.0)
+    rate: float = 0.0
+    """The highest rate."""
+
+    def add(self, spent: Spent, size: Size) -> None:
+        """Add one evaluation."""
+        self.count += 1
+        self.documents += size[0]
+        self.queries += size[1]
+        self.seconds = self.seconds[0] + spent.documents, self.seconds[1] + spent.queries
+        self.encoding = self.encoding[0] + spent.encoding[0], self.encoding[1] + spent.encoding[1]
+        self.rate = max(self.rate, _rate(spent))
+
+
+@dataclass
 class Pace:
-    """What was measured of one model.
+    """What was measured of one model, as sums: an estimate costs the same however many tasks were measured.
 
     >>> pace = Pace()
     >>> pace.add(Spent(documents=10.0, queries=1.0, fixed=0.5, size=(100, 10)))
-    >>> pace.seconds((1000, 20))
-    102.5
+    >>> pace.seconds((1000, 20)), pace.seconds((2000, 40), tasks=2)
+    (102.5, 205.0)
     >>> pace = Pace()
     >>> pace.add(Spent(documents=1.0, size=(100, 10), encoding=(9.0, 0.0)))
     >>> pace.seconds((100, 10)), pace.seconds((100, 10), encoded=True)
     (10.0, 1.0)
     """
 
-    spent: list[Spent] = field(default_factory=list)
+    count: int = 0
+    total: float = 0.0
+    """Seconds without encoding."""
+    encoding: float = 0.0
+    fixed: float = 0.0
+    first: Measured = field(default_factory=Measured)
+    """The first evaluation of known size."""
+    others: Measured = field(default_factory=Measured)
     fresh: dict[bool, float] = field(default_factory=lambda: {False: 1.0, True: 0.0})
     """The share of texts to encode that is assumed, of tasks that were not encoded before and of those that were; later
     tasks count more."""
@@ -57,22 +87,25 @@ class Pace:
         """Add one evaluation; `encoded` if its vectors were expected to be stored."""
         self.fresh[encoded] = (self.fresh[encoded] + spent.fresh) / 2 if encoded in self._seen else spent.fresh
         self._seen.add(encoded)
-        self.spent.append(spent)
+        self.count += 1
+        self.total += _seconds(spent, 0.0)
+        self.encoding += sum(spent.encoding)
+        self.fixed += spent.fixed
+        if spent.size is not None:
+            (self.others if self.first.count else self.first).add(spent, spent.size)
 
-    def seconds(self, size: Size | None, encoded: bool = False) -> float:
-        """Return the seconds of a task of some size; None: of the mean of those that were measured."""
-        measured = [spent for spent in self.spent if spent.size is not None]
+    def seconds(self, size: Size | None, encoded: bool = False, tasks: int = 1) -> float:
+        """Return the seconds of tasks of some size in all; None: of the mean of those that were measured."""
         fresh = self.fresh[encoded]
-        if size is None or not measured:
-            return sum(map(_seconds, self.spent, [fresh] * len(self.spent))) / len(self.spent)
-        if len(measured) > 1 and _rate(measured[0]) > SLOW_START / 2 * max(map(_rate, measured[1:])):
-            measured = measured[1:]  # the first included what happens once, such as opening the model
-        documents = sum(spent.size[0] for spent in measured if spent.size)
-        queries = sum(spent.size[1] for spent in measured if spent.size)
-        by_documents = sum(spent.documents + fresh * spent.encoding[0] for spent in measured) / max(1, documents)
-        by_queries = sum(spent.queries + fresh * spent.encoding[1] for spent in measured) / max(1, queries)
-        fixed = sum(spent.fixed for spent in self.spent) / len(self.spent)
-        return by_documents * size[0] + by_queries * size[1] + fixed
+        if size is None or not self.first.count:
+            return tasks * (self.total + fresh * self.encoding) / self.count
+        parts = [self.first, self.others]
+        if self.others.count and self.first.rate > SLOW_START / 2 * self.others.rate:
+            parts = parts[1:]  # the first included what happens once, such as opening the model
+        documents, queries = sum(part.documents for part in parts), sum(part.queries for part in parts)
+        by_documents = sum(part.seconds[0] + fresh * part.encoding[0] for part in parts) / max(1, documents)
+        by_queries = sum(part.seconds[1] + fresh * part.encoding[1] for part in parts) / max(1, queries)
+        return by_documents * size[0] + by_queries * size[1] + tasks * self.fixed / self.count
 
 
 def _seconds(spent: Spent, fresh: float) -> float:
@@ -85,80 +118,172 @@ def _rate(spent: Spent) -> float:
 
 
 @dataclass
+class Waiting:
+    """Tasks to come: the sums of their sizes, how many have one, and how many do not."""
+
+    documents: int = 0
+    queries: int = 0
+    known: int = 0
+    unknown: int = 0
+
+    def add(self, size: Size | None, sign: int = 1) -> None:
+        """Add a task, or remove it with the sign -1."""
+        documents, queries = size or (0, 0)
+        self.documents += sign * documents
+        self.queries += sign * queries
+        self.known += sign * (size is not None)
+        self.unknown += sign * (size is None)
+
+    @property
+    def mean(self) -> Size | None:
+        """The mean of the known sizes; None if there is none."""
+        return (self.documents // self.known, self.queries // self.known) if self.known else None
+
+
 class TimeLeft:
     """Estimates the time left of a batch, whose models finish the tasks in their order.
 
     `stored` has the evaluations whose results seem to be stored: pairs of a model and the place of a task. `encoded`
-    has those whose vectors and scores of pairs seem to be.
+    has those whose vectors and scores of pairs seem to be. `lengths` are about how long a document of each task is: a
+    long one takes more time. The sums of the waiting tasks are kept, so an estimate costs the same however many tasks
+    there are.
     """
 
-    sizes: list[Size | None]
-    stored: frozenset[tuple[str, int]] = frozenset()
-    encoded: frozenset[tuple[str, int]] = frozenset()
-    lengths: list[float | None] = field(default_factory=list)
-    """About how long a document of each task is: a long one takes more time."""
-    paces: dict[str, Pace] = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)
-    """The number of tasks that each model has finished."""
-    reading: Pace = field(default_factory=Pace)
-    read: int = 0
-    """The number of tasks that were loaded."""
+    def __init__(
+        self,
+        sizes: Sequence[Size | None],
+        stored: frozenset[tuple[str, int]] = frozenset(),
+        encoded: frozenset[tuple[str, int]] = frozenset(),
+        lengths: Sequence[float | None] = (),
+    ) -> None:
+        self.stored, self.encoded, self._lengths = stored, encoded, lengths
+        measured = [length for length in lengths if length]
+        self._mean_length = sum(measured) / len(measured) if measured else 1.0
+        self._sizes = [None if size is None else self._scaled(size, place) for place, size in enumerate(sizes)]
+        self._all = Waiting()
+        for size in self._sizes:
+            self._all.add(size)
+        self.paces: dict[str, Pace] = {}
+        self.places: dict[str, int] = {}
+        """The number of tasks that each model has finished."""
+        self.reading = Pace()
+        self.read = 0
+        """The number of tasks that were loaded."""
+        self._models: dict[str, dict[bool, Waiting]] = {}
+        """The waiting tasks of each model, by whether they seem to be encoded."""
+        self._waiters: list[int] = []
+        """How many models wait for each task."""
+        self._unread = Waiting()
+        """The tasks that were not loaded and that some model waits for."""
 
     def add_reading(self, seconds: float) -> None:
         """Add the seconds of loading a task."""
         size = self._size(self.read)
+        if self.read < len(self._waiters) and self._waiters[self.read]:
+            self._unread.add(self._sizes[self.read], -1)
         self.read += 1
         self.reading.add(Spent(fixed=seconds) if size is None else Spent(documents=seconds, size=(sum(size), 0)))
 
     def add(self, model: str, spent: Spent | None, size: Size | None = None) -> None:
         """Add an evaluation; `spent` is None if its result was stored."""
         place = self.places.get(model, 0)
+        if model in self._models and place < len(self._sizes) and (model, place) not in self.stored:
+            self._sums(model, place).add(self._sizes[place], -1)
+            self._waiters[place] -= 1
+            if place >= self.read and not self._waiters[place]:
+                self._unread.add(self._sizes[place], -1)
         self.places[model] = place + 1
-        if place < len(self.sizes) and size is not None:
-            self.sizes[place] = size
+        if place < len(self._sizes) and size is not None:
+            self._resize(place, self._scaled(size, place))
         if spent is not None:
             scaled = None if spent.size is None else self._scaled(spent.size, place)
             self.paces.setdefault(model, Pace()).add(replace(spent, size=scaled), (model, place) in self.encoded)
 
+    def _sums(self, model: str, place: int) -> Waiting:
+        return self._models[model][(model, place) in self.encoded]
+
+    def _resize(self, place: int, size: Size) -> None:
+        """Replace the size of a task by the one that was found."""
+        if size == self._sizes[place]:
+            return
+        waiting = [self._all, *(self._sums(model, place) for model in self._models if self._waits(model, place))]
+        if place >= self.read and place < len(self._waiters) and self._waiters[place]:
+            waiting.append(self._unread)
+        for sums in waiting:
+            sums.add(self._sizes[place], -1)
+            sums.add(size)
+        self._sizes[place] = size
+
+    def _waits(self, model: str, place: int) -> bool:
+        return place >= self.places.get(model, 0) and (model, place) not in self.stored
+
     def of(self, model: str, place: int) -> float:
         """Return the seconds of one evaluation to come; a model that was not measured takes as long as the mean."""
-        size, encoded = self._size(place), (model, place) in self.encoded
-        paces = [self.paces[model]] if model in self.paces else list(self.paces.values())
-        return sum(pace.seconds(size, encoded) for pace in paces) / len(paces)
+        paces = self._paces_of(model)
+        return sum(pace.seconds(self._size(place), (model, place) in self.encoded) for pace in paces) / len(paces)
+
+    def _paces_of(self, model: str) -> list[Pace]:
+        return [self.paces[model]] if model in self.paces else list(self.paces.values())
 
     def left(self, models: Sequence[str]) -> tuple[float, list[str]]:
         """Return the seconds of all evaluations to come, and what was assumed."""
+        if list(self._models) != list(models):
+            self._count(models)
         waiting = [
-            (model, place)
-            for model in models
-            for place in range(self.places.get(model, 0), len(self.sizes))
-            if (model, place) not in self.stored
+            (model, encoded, sums)
+            for model, parts in self._models.items()
+            for encoded, sums in parts.items()
+            if sums.known or sums.unknown
         ]
         if not self.paces or not waiting:
             return 0.0, []
-        unread = {place for _, place in waiting if place >= self.read} if self.reading.spent else ()
-        texts = [None if (size := self._size(place)) is None else (sum(size), 0) for place in unread]
-        reading = sum(map(self.reading.seconds, texts))
-        seconds = reading + sum(self.of(model, place) for model, place in waiting)
-        assumed = [SIZES] * any(self.sizes[place] is None for _, place in waiting)
-        assumed += [MODELS] * any(model not in self.paces for model, _ in waiting)
-        guessed = [model for model, place in waiting if model in self.paces and (model, place) not in self.encoded]
+        seconds = self._reading_left()
+        for model, encoded, sums in waiting:
+            paces = self._paces_of(model)
+            seconds += sum(self._seconds_of(pace, sums, encoded) for pace in paces) / len(paces)
+        assumed = [SIZES] * any(sums.unknown for _, _, sums in waiting)
+        assumed += [MODELS] * any(model not in self.paces for model, _, _ in waiting)
+        guessed = [model for model, encoded, _ in waiting if model in self.paces and not encoded]
         assumed += [VECTORS] * any(self.paces[model].fresh[False] < 1 for model in guessed)
         return seconds, assumed
 
+    def _seconds_of(self, pace: Pace, sums: Waiting, encoded: bool) -> float:
+        known = pace.seconds((sums.documents, sums.queries), encoded, sums.known) if sums.known else 0.0
+        return known + (sums.unknown * pace.seconds(self._all.mean, encoded) if sums.unknown else 0.0)
+
+    def _reading_left(self) -> float:
+        """Return the seconds of loading the tasks to come."""
+        if not self.reading.count:
+            return 0.0
+        unread, mean = self._unread, self._all.mean
+        known = (
+            self.reading.seconds((unread.documents + unread.queries, 0), tasks=unread.known) if unread.known else 0.0
+        )
+        usual = None if mean is None else (sum(mean), 0)
+        return known + (unread.unknown * self.reading.seconds(usual) if unread.unknown else 0.0)
+
+    def _count(self, models: Sequence[str]) -> None:
+        """Count the waiting tasks of each model."""
+        self._models = {model: {False: Waiting(), True: Waiting()} for model in models}
+        self._waiters = [0] * len(self._sizes)
+        for model in models:
+            for place in range(self.places.get(model, 0), len(self._sizes)):
+                if (model, place) not in self.stored:
+                    self._sums(model, place).add(self._sizes[place])
+                    self._waiters[place] += 1
+        self._unread = Waiting()
+        for place in range(self.read, len(self._sizes)):
+            if self._waiters[place]:
+                self._unread.add(self._sizes[place])
+
     def _size(self, place: int) -> Size | None:
-        known = [self._scaled(size, at) for at, size in enumerate(self.sizes) if size is not None]
-        if place < len(self.sizes) and (size := self.sizes[place]) is not None:
-            return self._scaled(size, place)
-        return (sum(d for d, _ in known) // len(known), sum(q for _, q in known) // len(known)) if known else None
+        size = self._sizes[place] if place < len(self._sizes) else None
+        return size or self._all.mean
 
     def _scaled(self, size: Size, place: int) -> Size:
         """Return the size with documents as long as the mean; a length that is not known is the mean."""
-        known = [length for length in self.lengths if length]
-        length = self.lengths[place] if place < len(self.lengths) else None
-        if not length:
-            return size
-        return max(1, round(size[0] * length * len(known) / sum(known))), size[1]
+        length = self._lengths[place] if place < len(self._lengths) else None
+        return (max(1, round(size[0] * length / self._mean_length)), size[1]) if length else size
 
 
 def spent_on(

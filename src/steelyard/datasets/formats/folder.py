@@ -25,7 +25,7 @@ from steelyard.datasets.formats.documents import find_documents, with_questions
 from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
 from steelyard.datasets.formats.question_files import corpus_and_questions, pairs_file
-from steelyard.datasets.formats.saved_dataset import locate_saved
+from steelyard.datasets.formats.saved_dataset import SPLITS, STATE, locate_saved
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, read_sidecar, set_facts, task_info
 from steelyard.datasets.formats.task_files import ListedFiles, TaskFiles, TaskLocation
 from steelyard.datasets.references import local_path, path_exists, split_columns
@@ -63,7 +63,8 @@ def locate(reference: str | Path) -> list[TaskLocation]:
             raise DataError("the file or folder does not exist", path=base, hint=similar_path(path))
         if not path.is_dir():
             return [_single_file(path, text, columns)]
-        return locate_saved(path, base, task, columns) or _in_folder(path, base, task)
+        saved = [] if task and scan(path).without_saved else locate_saved(path, base, task, columns)
+        return saved or _in_folder(path, base, task)
 
 
 def _single_file(path: Path, text: str, columns: Mapping[str, str]) -> TaskLocation:
@@ -89,6 +90,8 @@ class FolderScan:
     names: tuple[str, ...]
     tasks: Mapping[str, TaskFiles]
     incomplete: Mapping[str, list[str]]
+    without_saved: bool
+    """Whether it is known that no folder of the set is a dataset that `datasets` saved."""
 
 
 def scan(folder: Path) -> FolderScan:
@@ -101,7 +104,10 @@ def scan(folder: Path) -> FolderScan:
     if stored is not None and _stamps(stored[0]) == stored[0]:
         return stored[1]
     names, folders = _walk(folder)
-    result = FolderScan(tuple(names), find_tasks(names), nano.incomplete(names))
+    tasks = find_tasks(names)
+    walked = folder / "corpus" in folders  # then the files of all folders are in `names`
+    without_saved = bool(tasks) and walked and not any(name.endswith((STATE, SPLITS)) for name in names)
+    result = FolderScan(tuple(names), tasks, nano.incomplete(names), without_saved)
     stamps = _stamps(dict.fromkeys(folders, 0))
     _scans.pop(key, None)
     if stamps is not None and time.time_ns() - max(stamps.values()) > RECENT:
