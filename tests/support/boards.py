@@ -32,6 +32,14 @@ def small_board() -> Board:
             if m == 3 and t > 2:
                 continue
             flags = (TRAINED if (m, t) == (0, 0) else 0) | (OTHER_DATA if (m, t) == (2, 1) else 0)
-            cells.append(Cell(m, t, round(base - 0.01 * t + 0.004 * ((m * 7 + t * 3) % 5), 4), flags=flags))
+            cells.append(
+                Cell(
+                    m,
+                    t,
+                    round(base - 0.01 * t + 0.004 * ((m * 7 + t * 3) % 5), 4),
+                    flags=flags,
+                    data="abc" if flags & OTHER_DATA else None,
+                )
+            )
     recall = [round(1 - cell.score / 2, 4) for cell in cells]
     return Board("Small", "A small board", tasks, models, cells, {"recall_at_100": recall})

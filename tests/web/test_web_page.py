@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from boards import small_board
 from browsing import wait_until
+
+from steelyard.web import write_site
+from steelyard.web.board import OTHER_DATA
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
@@ -115,6 +120,24 @@ def test_two_models_are_compared_task_by_task(page: Any, site: str) -> None:
     page.wait_for_selector("svg.chart")
     assert "org/large is better on 6 tasks" in page.locator("main").inner_text()
     assert page.locator("svg.chart rect.bar").count() == 6
+
+
+def test_models_are_compared_on_other_data_only_if_they_share_it(page: Any, tmp_path: Path) -> None:
+    board = small_board()
+    shared = {(0, 3): "abc", (1, 3): "abc", (0, 4): "abc", (1, 4): "xyz"}
+    cells = [
+        cell._replace(flags=OTHER_DATA, data=shared[cell.model, cell.task])
+        if (cell.model, cell.task) in shared
+        else cell
+        for cell in board.cells
+    ]
+    site = write_site(tmp_path / "site", [replace(board, cells=cells)]).as_uri()
+    page.goto(site + "#/compare/small/org%2Flarge/org%2Fsmall")
+    page.wait_for_selector("svg.chart")
+    assert page.locator("svg.chart rect.bar").count() == 5
+    assert "1 task was evaluated on different data" in page.locator("main").inner_text()
+    page.goto(site + "#/task/small/Sts0")
+    page.get_by_role("cell", name="other data: xyz").wait_for()
 
 
 def test_quality_against_cost_shows_the_pareto_front_and_brushes(page: Any, site: str) -> None:

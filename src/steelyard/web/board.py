@@ -104,6 +104,8 @@ class Cell(NamedTuple):
     low: float | None = None
     high: float | None = None
     flags: int = 0
+    data: str | None = None
+    """The data of a score that has `OTHER_DATA`: its revision, and its limit if it is a sample."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class Board:
             "low": _column([_rounded(cell.low) for cell in self.cells]),
             "high": _column([_rounded(cell.high) for cell in self.cells]),
             "flags": _column([cell.flags or None for cell in self.cells]),
+            "data": {place: cell.data for place, cell in enumerate(self.cells) if cell.data},
             "metrics": {name: [_rounded(value) for value in values] for name, values in self.metrics.items()},
             "stored": list(self.stored),
             "tied": list(self.tied),

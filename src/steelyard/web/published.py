@@ -31,7 +31,8 @@ CELLS = f"""
            + {OTHER_REVISION} * coalesce(r.other_revision, false)::INTEGER
            + {OTHER_DATA} * r.other_data::INTEGER
            + {UNRECORDED} * (r.data IS NULL)::INTEGER
-           + {TRAINED} * coalesce(list_contains(m.training_datasets, r.task), false)::INTEGER AS flags
+           + {TRAINED} * coalesce(list_contains(m.training_datasets, r.task), false)::INTEGER AS flags,
+           CASE WHEN r.other_data THEN r.data END AS data
     FROM mart_benchmark r LEFT JOIN mart_models m ON m.model = r.model
     WHERE r.benchmark = ? AND r.score IS NOT NULL
     ORDER BY r.experiment, r.model, r.task
@@ -104,7 +105,7 @@ class Library:
         origins = dict(zip(found["name"], found["model"], strict=True))
         cards = self._cards(sorted(set(origins.values())))
         models = {model: position for position, model in enumerate(names)}
-        columns = (found[column] for column in ("name", "task", "score", "low", "high", "flags"))
+        columns = (found[column] for column in ("name", "task", "score", "low", "high", "flags", "data"))
         cells = [Cell(models[model], tasks[task], *values) for model, task, *values in zip(*columns, strict=True)]
         return Board(
             name,

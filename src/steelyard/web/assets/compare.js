@@ -103,7 +103,10 @@
     const models = names.map(board.find);
     if (models.length < 2 || models.length > 4 || models.some((m) => m < 0)) return [h("h2", {}, "Compare models"), h("p", {}, "Tick two to four models on the leaderboard, then choose Compare.")];
     const chosen = S.chosenTasks(board, options), values = S.averaged(board, board.score, options);
-    const common = chosen.filter((t) => models.every((m) => board.index[m].has(t))), tasks = common.filter((t) => models.every((m) => values[board.index[m].get(t)] !== null));
+    const common = chosen.filter((t) => models.every((m) => board.index[m].has(t))), tasks = common.filter((t) => {
+      const cells = models.map((m) => board.index[m].get(t)), data = new Set(cells.map(board.otherData));
+      return cells.every((i) => values[i] !== null) || (data.size === 1 && !data.has("")); // all on the same other data
+    });
     const first = models[0], sections = [];
     for (const other of models.slice(1)) {
       const pair = await pairOf(board, first, other);
@@ -118,6 +121,6 @@
     const skipped = chosen.length - common.length, others = common.length - tasks.length;
     return [h("h2", {}, `Comparison of ${models.length} models` + (chosen.length < board.tasks.length ? ` on ${chosen.length} of ${board.tasks.length} tasks` : "")), sections, h("h3", {}, "Scores"),
       skipped > 0 && h("p", { class: "soft" }, `${skipped} task${skipped === 1 ? " is" : "s are"} missing for at least one model.`),
-      others > 0 && h("p", { class: "soft" }, `${others} task${others === 1 ? " was" : "s were"} evaluated on other data by at least one model and ${others === 1 ? "is" : "are"} not compared.`), S.grid("scores", "Scores", columns, tasks)];
+      others > 0 && h("p", { class: "soft" }, `${others} task${others === 1 ? " was" : "s were"} evaluated on different data and ${others === 1 ? "is" : "are"} not compared.`), S.grid("scores", "Scores", columns, tasks)];
   };
 })(window.Steelyard);

@@ -58,6 +58,7 @@
       board.score.forEach((_, i) => board.index[board.model[i]].set(board.task[i], i));
       board.flag = (i) => (board.flags ? board.flags[i] || 0 : 0);
       board.isOther = (i) => (board.flag(i) & 8) !== 0;
+      board.otherData = (i) => (board.data && board.data[i]) || "";
       board.others = board.score.filter((_, i) => board.isOther(i)).length;
       board.find = (name) => board.models.findIndex((model) => model.name === name);
       board.parent = board.models.map((model) => (model.variant_of ? board.find(model.variant_of) : -1));
@@ -84,5 +85,7 @@
     if (!averaged.has(values)) averaged.set(values, values.map((value, i) => (board.isOther(i) ? null : value)));
     return averaged.get(values);
   };
+  /** The flags of a score as text, with the revision of other data. */
+  S.notesOn = (board, i) => S.flagNames(board.flag(i)) + (board.otherData(i) ? `: ${board.otherData(i).replace(/[0-9a-f]{40}/, (revision) => revision.slice(0, 7))}` : "");
   S.flagNames = (bits) => S.FLAGS.filter(([bit]) => bits & bit).map(([, label]) => label).join(", ");
 })(window.Steelyard);

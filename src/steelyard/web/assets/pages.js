@@ -104,7 +104,7 @@
       { key: "score", label: "Score", number: true, value: (t) => board.score[board.index[m].get(t)], cell: (t) => score(board.score[board.index[m].get(t)]) },
       { key: "interval", label: "95 % interval", number: true, value: (t) => { const i = board.index[m].get(t); return board.low && board.low[i] !== null ? interval({ low: board.low[i], high: board.high[i] }) : ""; } },
       { key: "rank", label: "Rank", number: true, up: true, value: rankOn, cell: (t) => (rankOn(t) === null ? "not ranked" : `${rankOn(t)} of ${board.models.filter((_, i) => board.index[i].has(t) && comparable[board.index[i].get(t)] !== null).length}`) },
-      { key: "notes", label: "Notes", value: (t) => S.flagNames(board.flag(board.index[m].get(t))) },
+      { key: "notes", label: "Notes", value: (t) => S.notesOn(board, board.index[m].get(t)) },
     ];
     return [
       h("h2", {}, S.modelName(model.name)),
@@ -231,7 +231,7 @@
       { key: "interval", label: "95 % interval", number: true, value: (r) => interval(r) },
       ...Object.keys(board.metrics).filter((metric) => metric !== task.metric && scores.some((r) => board.metrics[metric][r.i] !== null)).slice(0, 3)
         .map((metric) => ({ key: metric, label: S.metricName(metric), number: true, value: (r) => board.metrics[metric][r.i], cell: (r) => score(board.metrics[metric][r.i]) })),
-      { key: "notes", label: "Notes", value: (r) => S.flagNames(board.flag(r.i)) },
+      { key: "notes", label: "Notes", value: (r) => S.notesOn(board, r.i) },
     ];
     const audits = (board.audits || []).filter((audit) => audit.tasks[t]);
     return [
