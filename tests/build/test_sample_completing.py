@@ -99,6 +99,7 @@ sample_set(sys.argv[1], Path(sys.argv[2]), Recipe(queries=20, documents=300, min
 """
 
 
+@pytest.mark.slow
 def test_a_cut_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real process and a real SIGKILL, as soon as the journal tells of mined portions."""
     from steelyard.build.sample import hard_negatives

@@ -81,6 +81,7 @@ def theirs(built: tuple[Path, Path, str], tmp_path: Path, monkeypatch: pytest.Mo
     return TheirReader(built[1], tmp_path / "cache")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_every_id_text_judgement_and_list_is_read_as_we_read_it(
     built: tuple[Path, Path, str], theirs: TheirReader

@@ -52,6 +52,7 @@ def test_one_task_decides_only_if_asked() -> None:
     assert strict.failed and [check.name for check in strict.regressions] == ["T/0"]
 
 
+@pytest.mark.slow
 def test_false_alarms_are_rare() -> None:
     """No difference in truth: at alpha 0.05 two-sided, a regression is claimed in about 2.5 % of runs."""
     generator, alarms = np.random.default_rng(2), 0

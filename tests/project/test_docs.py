@@ -44,6 +44,7 @@ def test_every_verb_and_setting_is_in_the_docs() -> None:
 RUN = ("README.md", "docs/quick-start.md", "docs/results.md", "docs/tutorial-rag.md", "docs/tutorial-training.md")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_the_snippets_run(name: str, tmp_path: Path) -> None:
     """Python and console snippets of the page run in order, in one folder, as a newcomer would type them.

@@ -32,6 +32,7 @@ def small() -> Task:
     return Task.of("Costs/rivers", documents, queries, {f"q{place}": {f"d{place}": 1} for place in range(12)})
 
 
+@pytest.mark.slow
 def test_costs_are_measured_once_in_a_process_of_their_own(tmp_path: Path) -> None:
     settings = Settings.load(home=tmp_path)
     models = load_models(["lex=bm25", "bm25?k1=0.9"], settings=settings)

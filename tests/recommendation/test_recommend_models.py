@@ -200,6 +200,7 @@ def test_a_constraint_that_cannot_be_read_is_refused(given: dict[str, object]) -
         Constraints.of(**given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_recommend_end_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,6 +222,7 @@ def test_recommend_end_to_end(
     assert str(found).startswith("model")
 
 
+@pytest.mark.slow
 def test_recommend_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["recommend", "bm25", "-t", "NanoAlmanac/en", "--samples", "5", "-o", str(tmp_path), "--quiet", "--json"]
     assert main(words) == 0

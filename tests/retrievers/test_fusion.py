@@ -107,6 +107,7 @@ def scored_cases(draw):
     return runs, draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(runs), max_size=len(runs)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf", "adaptive"])
 @given(scored_cases(), st.integers(1, 9))
 @settings(max_examples=100)

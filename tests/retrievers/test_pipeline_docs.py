@@ -20,6 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PIPELINES, RERANKERS = ((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("pipelines", "rerankers"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [PIPELINES, RERANKERS], ids=["pipelines", "rerankers"])
 def test_the_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))

@@ -93,6 +93,7 @@ def test_scores_that_cannot_be_tested_are_refused(values: list[object]) -> None:
         pair_p_values(values)
 
 
+@pytest.mark.slow
 def test_false_positives_of_a_a_comparisons_are_five_percent() -> None:
     """Real per-query scores, resampled; which of two models a score belongs to is random, so the null is true."""
     from steelyard import evaluate

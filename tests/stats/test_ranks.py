@@ -46,6 +46,7 @@ def test_clear_differences_have_ranks_without_doubt_and_equal_models_share_a_gro
     assert ranking.win_probability + ranking.win_probability.T == pytest.approx(np.ones((4, 4)))
 
 
+@pytest.mark.slow
 def test_rank_interval_holds_the_true_rank_about_as_often_as_it_says() -> None:
     held = 0
     for seed in range(60):

@@ -225,6 +225,7 @@ DRAWN: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Float64]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", DRAWN)
 def test_as_many_intervals_hold_the_true_mean_as_the_page_says(values: str) -> None:
     draw, true = DRAWN[values]

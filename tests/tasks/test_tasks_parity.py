@@ -51,6 +51,7 @@ def test_the_fixtures_are_what_they_were() -> None:
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "name"), CASES)
 def test_every_key_of_both_versions(profile: Profile, name: str) -> None:
     theirs = expected(profile)[name]
@@ -67,6 +68,7 @@ def test_every_key_of_both_versions(profile: Profile, name: str) -> None:
     assert found.metrics[found.main_metric] == pytest.approx(main, abs=FITTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_the_main_figure_lies_in_its_interval_and_is_the_same_again(name: str) -> None:
     first, second = scores_of(name), computed(name, "mteb-2.26")

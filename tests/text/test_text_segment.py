@@ -26,6 +26,7 @@ def no_guests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     segment.word_splitter.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "text", "words"),
     [

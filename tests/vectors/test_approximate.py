@@ -26,6 +26,7 @@ def vectors() -> Float32:
     return normalised(np.random.default_rng(1).standard_normal((3000, 32)).astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hnsw", "ivfpq", "hnswlib"])
 @pytest.mark.parametrize("compared", ["dot", "euclidean"])
 def test_recall_is_high_and_the_index_is_reproducible(kind: str, compared: str, vectors: Float32) -> None:

@@ -84,6 +84,7 @@ def corpus_and_queries(documents: int) -> tuple[Corpus, Queries]:
     return Corpus.of([f"d{row:05}" for row in range(documents)], texts), Queries(tuple(map(str, range(20))), queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["lucene", "robertson", "atire", "bm25l", "bm25+"])
 @pytest.mark.parametrize("portion", [1 << 12, 1 << 15])
 def test_bm25_over_shards_equals_bm25_in_memory(
