@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,27 @@ def test_imported_results_are_compared_query_by_query_as_compare_does(imported: 
         assert (one["wins"], one["ties"], one["losses"]) == (difference.wins, difference.ties, difference.losses)
     assert pair["changes"][0]["query"] == "q1" and pair["changes"][0]["ranks"] == [1, 2]
     assert dict(boards.details("fruit"))[f"pair-fruit-{first}-{second}"] == pair
+
+
+def test_imported_variants_fold_under_their_model(tmp_path: Path) -> None:
+    explorer_results(tmp_path / "fruit")
+    for path in (tmp_path / "fruit").rglob("*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.get("steelyard", {}).get("model") == MODELS[1]:
+            content["steelyard"].setdefault("notes", {})["variant_of"] = MODELS[0]
+            write_json(path, content)
+    import_results([tmp_path / "fruit"], tmp_path / "w")
+    boards = Boards(warehouse=tmp_path / "w")
+    board = boards.board("fruit")
+    assert board is not None
+    assert {model.name: model.variant_of for model in board.models} == {
+        MODELS[0]: None,
+        MODELS[1]: MODELS[0],
+        MODELS[2]: None,
+    }
+    places = {model.name: place for place, model in enumerate(board.models)}
+    first, second = sorted((places[MODELS[0]], places[MODELS[1]]))
+    assert boards.load(f"pair-fruit-{first}-{second}")["queries"] == 16
 
 
 def test_a_task_of_imported_results_lists_its_queries(imported: tuple[Boards, Any]) -> None:

@@ -140,7 +140,9 @@ class Library:
         }
 
     def _cards(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        rows = self.rows("SELECT * EXCLUDE (extra) FROM mart_models WHERE list_contains(?, model)", [list(names)])
+        parent = "CASE WHEN own THEN json_extract_string(extra, '$.variant_of') END AS variant_of"
+        sql = f"SELECT * EXCLUDE (extra), {parent} FROM mart_models WHERE list_contains(?, model)"
+        rows = self.rows(sql, [list(names)])
         return {row["model"]: row for row in rows}
 
     def training(self, board: Board) -> dict[str, Sequence[str]]:
@@ -207,5 +209,5 @@ def _model(name: str, card: dict[str, Any]) -> BoardModel:
         card["release_date"],
         card["url"],
         bool(card["own"]),
-        variant_of=card["model"] if name != card["model"] else None,
+        variant_of=card["model"] if name != card["model"] else card["variant_of"],
     )

@@ -36,7 +36,7 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     Scores on other data are left out. Models have the names of the board, so that variants are distinct.
     """
     chosen = {board.models[place].name for place in models}
-    origins = {board.models[place].variant_of or board.models[place].name for place in models}
+    origins = {name for place in models for name in (board.models[place].variant_of, board.models[place].name) if name}
     names = [board.tasks[place].name for place in tasks]
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in library.rows(QUERIES, [board.name, names, sorted(origins)]):

@@ -67,7 +67,14 @@ def read(path: Path, data: dict[str, Any]) -> Iterator[Score | Model]:
         family=model.partition(":")[0].partition("?")[0],
         embed_dim=whole((settings or {}).get("dimension")) if isinstance(settings, dict) else None,
         memory_mb=(whole(own.get("peak_memory_bytes")) or 0) / 1e6 or None,
+        extra={"variant_of": parent} if (parent := _variant_of(own)) else {},
     )
+
+
+def _variant_of(own: dict[str, Any]) -> str | None:
+    """Return the model whose dimension or precision this one reduces."""
+    notes = own.get("notes")
+    return text(notes.get("variant_of")) if isinstance(notes, dict) else None
 
 
 def _revision(facts: dict[str, Any]) -> str | None:
