@@ -101,6 +101,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         settings=arguments.settings,
     )
     output.findings(found)
+    if not output.json:
+        output.note("marks: * recommended, = as good as the best, x breaks a constraint")
     for model, reason in found.failed.items():
         output.failure(f"{model}: {reason}")
     page = arguments.html or Path(folder) / "recommend.html"

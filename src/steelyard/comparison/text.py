@@ -217,6 +217,9 @@ def sentence(comparison: Comparison, one: Difference) -> str:
     """Return the overall difference of one pair in words."""
     overall = comparison.overall
     assert overall is not None
+    if len(overall.tasks) == 1:  # the numbers of the table, which were drawn by themselves
+        (task,) = (task for task in comparison.tasks if task.task == overall.tasks[0])
+        one = next(own for own in task.differences if (own.baseline, own.model) == (one.baseline, one.model))
     tasks = overall.tasks[0] if len(overall.tasks) == 1 else f"the mean of {len(overall.tasks)} tasks"
     span = "" if one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
     others = ""

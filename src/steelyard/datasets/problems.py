@@ -35,6 +35,8 @@ MISSING_KINDS: dict[str, str] = {
 
 OUR_FAULT = "no problem was found in the data, so this is a defect of Steelyard: please report it"
 """The hint for a state that only a defect of Steelyard can cause."""
+NOTHING = "nothing: "
+"""The beginning of advice where nothing has to be done."""
 SHOWN = 5
 LONGEST = 500
 """Characters of a file's name or content that a message shows."""
@@ -169,7 +171,10 @@ class Problem:
         return KINDS[self.kind].repair or "nothing"
 
     def __str__(self) -> str:
-        return f"{self.severity}: {self.where}: {self.found} [{self.kind}] -> {self.advice}"
+        what = f"{self.severity}: {self.where}: {self.found} [{self.kind}]"
+        if self.advice.startswith(NOTHING):  # there is nothing to do: it is an explanation
+            return f"{what}; {self.advice.removeprefix(NOTHING)}"
+        return f"{what} -> {self.advice}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem, JSON-ready, with every row."""

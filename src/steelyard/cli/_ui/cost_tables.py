@@ -109,7 +109,8 @@ def stored_work_lines(results: Results) -> list[str]:
         own = results.filter(model=model)
         variant = any("variant_of" in result.notes for result in own)
         encoding = None if variant else encoding_cost(own)
-        for cost, work, unit in ((encoding, "encoding", "documents"), (reranking_cost(own), "reranking", "pairs")):
+        texts = "passages" if any("passages" in result.notes for result in own) else "documents"
+        for cost, work, unit in ((encoding, "encoding", texts), (reranking_cost(own), "reranking", "pairs")):
             if cost is not None and cost.stored and cost.rate:
                 part = "stored" if cost.stored >= 0.999 * cost.seconds else f"{cost.stored:,.1f} s of it stored"
                 lines.append(f"{model}: {work} took {cost.seconds:,.1f} s ({part}), {cost.rate:,.0f} {unit}/s")

@@ -231,7 +231,8 @@ class Progress:
         lines = [f"{problem.where}: {problem.found} ({problem.done})" for problem in problems[:MAX_PROBLEMS]]
         if len(problems) > MAX_PROBLEMS:
             lines.append(f"{len(problems) - MAX_PROBLEMS} more: steelyard show lists them")
-        self._write("".join(f"{self._clear}{printable(f'{task}: {line}')}\n" for line in lines))
+        named = [line if line.startswith(task) else f"{task}: {line}" for line in lines]
+        self._write("".join(f"{self._clear}{printable(line)}\n" for line in named))
 
     def _finish(self, result: Result, stored: bool) -> None:
         self.finished += 1

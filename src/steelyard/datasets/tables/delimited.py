@@ -47,11 +47,13 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     if fields is None:
         missing = "; ".join(map(str, role.missing(role.match(first))))
         remedy = f"{role.mapping_hint(name, first)}; {HEADER}"
-        report.add("columns", name, f"no column for {missing}; the first line is {_shown(first)}", remedy=remedy)
+        report.add(
+            "columns", name, f"no column for {missing}; the first line is {_shown(first, delimiter)}", remedy=remedy
+        )
         return None
     if not header:
         shown = ", ".join(field or "(skipped)" for field in fields)
-        report.add("no-header", name, f"no header: the first line, {_shown(first)}, is read as {shown}")
+        report.add("no-header", name, f"no header: the first line, {_shown(first, delimiter)}, is read as {shown}")
     table, ragged = _table(path, len(fields), delimiter, quoted=comma, skip=int(header))
     if ragged:
         width = next(iter(ragged.values()))
@@ -166,8 +168,8 @@ def _runs_on(path: Path, last: bytes) -> bool:
     return b"\n" in last.strip() and not read_bytes(path).rstrip().endswith(b'"')
 
 
-def _shown(first: list[str]) -> str:
-    return repr("\t".join(first)[:60])
+def _shown(first: list[str], delimiter: str) -> str:
+    return repr(delimiter.join(first)[:60])
 
 
 def _separator(line: str, role: Role) -> str:
