@@ -147,13 +147,32 @@ def test_stages_over_several_tasks_are_means() -> None:
 
 
 def test_costs_come_from_measurements_or_from_the_evaluation() -> None:
-    costs = {"latency": {"p50_ms": 7.5}, "documents_per_second": 120.0, "price_per_thousand_queries": 0.02}
+    costs = {
+        "latency": {"p50_ms": 7.5, "p95_ms": 9.0, "p99_ms": 11.0},
+        "stages_ms": {"encode": 6.0, "search": 1.0, "rerank": 0.5},
+        "queries_per_second": 300.0,
+        "documents_per_second": 120.0,
+        "hours_per_million_documents": 2.3,
+        "bytes_per_million_documents": 64e6,
+        "price_per_thousand_queries": 0.02,
+        "price_per_million_documents": 4.0,
+        "peak_memory_bytes": 5e8,
+    }
     facts = TaskFacts("en", queries=2, documents=10)
     measured = result("T/a", "dense:X", [1.0, 0.5], notes={"costs": costs, "bytes_per_document": 64.0}, facts=facts)
     plain = replace(result("T/a", "bm25", [1.0, 0.5], facts=facts), timings={"index": 2.0, "search": 0.5, "total": 3.0})
     one, other = from_results(Results([measured, plain])).models
     assert (one.latency, one.rate, one.price, one.bytes) == (7.5, 120.0, 0.02, 64.0)
     assert (other.latency, other.rate, other.price) == (250.0, 5.0, None)
+    assert (one.p95, one.p99, one.encode, one.search, one.rerank) == (9.0, 11.0, 6.0, 1.0, 0.5)
+    assert (one.throughput, one.gigabytes, one.hours, one.documents_price, one.memory) == (
+        300.0,
+        0.064,
+        2.3,
+        4.0,
+        500.0,
+    )
+    assert (other.p95, other.throughput, other.gigabytes, other.memory) == (None, None, None, None)
 
 
 def test_the_report_needs_no_extra(tmp_path: Path) -> None:

@@ -89,6 +89,23 @@ class BoardModel:
     """Documents that are encoded and indexed in a second."""
     price: float | None = None
     """Price of 1,000 queries."""
+    p95: float | None = None
+    """Milliseconds within which 95 of 100 queries are answered; this and what follows is measured by `run --costs`."""
+    p99: float | None = None
+    encode: float | None = None
+    """Milliseconds of encoding one query."""
+    search: float | None = None
+    rerank: float | None = None
+    throughput: float | None = None
+    """Queries in a second, in batches."""
+    gigabytes: float | None = None
+    """Size of the index of a million documents, a projection."""
+    hours: float | None = None
+    """Hours of encoding and indexing a million documents, a projection."""
+    documents_price: float | None = None
+    """Price of encoding a million documents, a projection."""
+    memory: float | None = None
+    """Peak memory in MB, in a process of its own."""
     stages: tuple[BoardStage, ...] = ()
     """The stages of a pipeline or fusion, first stage first."""
     queries: int = 0

@@ -111,10 +111,27 @@ def _model(name: str, results: Sequence[Result]) -> BoardModel:
         seconds=sum(result.timings.get("total", 0.0) for result in results),
         latency=_latency(results, costs or {}),
         rate=(costs or {}).get("documents_per_second") or _rate(results),
-        price=(costs or {}).get("price_per_thousand_queries"),
+        **_measured(costs or {}),
         stages=_stages(results),
         queries=len(results),
     )
+
+
+def _measured(costs: dict[str, Any]) -> dict[str, Any]:
+    """Return what `run --costs` has measured, by the names of the board."""
+    latency, stages = costs.get("latency") or {}, costs.get("stages_ms") or {}
+    size, memory = costs.get("bytes_per_million_documents"), costs.get("peak_memory_bytes")
+    return {
+        "p95": latency.get("p95_ms"),
+        "p99": latency.get("p99_ms"),
+        **{name: stages.get(name) for name in ("encode", "search", "rerank")},
+        "throughput": costs.get("queries_per_second"),
+        "gigabytes": None if size is None else size / 1e9,
+        "hours": costs.get("hours_per_million_documents"),
+        "price": costs.get("price_per_thousand_queries"),
+        "documents_price": costs.get("price_per_million_documents"),
+        "memory": None if memory is None else memory / 1e6,
+    }
 
 
 def _family(name: str) -> str:

@@ -96,7 +96,7 @@ def show_costs(results: Results, output: Output) -> None:
     place, warm_up = first["measured_on"], first["latency"]["warm_up"]
     output.note(
         f"one query at a time after {warm_up} to warm up, on {place['task']} ({place['documents']:,} documents); "
-        f"queries/s in batches of {first['batch_latency']['batch_size']}; the last columns are projections"
+        f"queries/s in batches of {first['batch_latency']['batch_size']}; columns per million are projections"
     )
 
 

@@ -9,8 +9,10 @@
   S.COLUMNS = {
     family: "Family", parameters: "Parameters", dimension: "Dimension", tokens: "Tokens", license: "Licence", date: "Released", overlap: "Trained on",
     bytes: "Bytes per document", passages: "Passages per document", rescore: "Bytes for rescoring", latency: "ms per query", rate: "Documents per second", price: "Price of 1,000 queries", seconds: "Seconds",
+    p95: "p95 ms", p99: "p99 ms", encode: "ms of encoding", search: "ms of search", rerank: "ms of reranking", throughput: "Queries per second", gigabytes: "GB per million documents",
+    hours: "Hours per million documents", documents_price: "Price of a million documents", memory: "Memory (MB)",
   };
-  S.NUMBERS = ["parameters", "dimension", "tokens", "overlap", "bytes", "passages", "rescore", "latency", "rate", "price", "seconds"];
+  S.NUMBERS = ["parameters", "dimension", "tokens", "overlap", "bytes", "passages", "rescore", "latency", "rate", "price", "seconds", "p95", "p99", "encode", "search", "rerank", "throughput", "gigabytes", "hours", "documents_price", "memory"];
   const FIRST = ["family", "parameters", "dimension", "license", "overlap", "bytes", "passages", "latency"];
   /* What a person sees first, and what a language model gets to read. */
   S.PRESETS = { human: { label: "human-facing", metric: "ndcg_at_10", measures: ["mrr_at_10", "precision_at_1"] }, ai: { label: "AI-facing", metric: "recall_at_100", measures: ["recall_at_10", "hit_rate_at_10"] } };

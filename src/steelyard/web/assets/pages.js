@@ -2,6 +2,8 @@
 "use strict";
 
 (function (S) {
+  /* What `run --costs` has measured: the tail of the latency, its stages, and projections. */
+  const COSTS = ["p95", "p99", "encode", "search", "rerank", "throughput", "gigabytes", "hours", "documents_price", "memory"];
   const h = S.h;
   const score = (value) => S.percent(value);
   const interval = (group) => (group && group.low !== undefined && group.low !== null ? `${S.percent(group.low)} to ${S.percent(group.high)}` : "");
@@ -112,6 +114,7 @@
         ["Family", model.family], ["Parameters", S.count(model.parameters)], ["Dimension", model.dimension], ["Longest input (tokens)", model.tokens],
         ["Licence", model.license || "not recorded"], ["Open weights", model.open === undefined ? "not recorded" : model.open ? "yes" : "no"], ["Released", model.date], ["Revision", model.revision && String(model.revision).slice(0, 12)],
         ["Bytes per document", S.count(model.bytes)], ["Latency (ms)", S.count(model.latency)], ["Documents per second", S.count(model.rate)], ["Price of 1,000 queries", model.price],
+        ...COSTS.map((name) => [S.COLUMNS[name], S.count(model[name])]),
         ["Variant of", board.parent[m] >= 0 ? S.modelLink(board, board.parent[m]) : model.variant_of], ["Page", model.url && /^https?:/.test(model.url) ? h("a", { href: model.url, rel: "noreferrer noopener" }, model.url) : null]]),
       groups.length > 1 && [h("h3", {}, "Profile"),
         S.figure(S.forest(groups.map((g) => ({ name: `${g.name.replaceAll("_", " ")} (${g.tasks} task${g.tasks === 1 ? "" : "s"})`, value: g.group.mean, low: g.group.low, high: g.group.high })), { label: "Scores by type, language and category", zero: false }), groups.some((g) => g.group.low !== undefined) ? "Mean score (%) with 95 % intervals, where they are known." : "Mean score (%). Intervals need scores of queries or at least four tasks."),
