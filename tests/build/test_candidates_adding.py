@@ -12,8 +12,7 @@ import pytest
 from build_parts import big_set
 
 from steelyard.build.candidates.adding import build_candidates, candidate_coverage
-from steelyard.build.candidates.coverage import measure
-from steelyard.build.candidates.lists import HYBRIDS, CandidatePlan, make_candidates
+from steelyard.build.candidates.lists import HYBRIDS, CandidatePlan, make_candidates, measure
 from steelyard.build.sample.recipe import Recipe
 from steelyard.build.sample.sampler import sample_set
 from steelyard.cli import main

@@ -22,8 +22,7 @@ from steelyard.retrievers.late import LateRetriever
 from steelyard.retrievers.model_variants import variants
 from steelyard.types import Corpus, Queries, TaskInfo
 from steelyard.vectors import maxsim
-from steelyard.vectors.maxsim import MaxSim, TokenVectors
-from steelyard.vectors.token_pooling import pool_tokens, ward_clusters
+from steelyard.vectors.maxsim import MaxSim, TokenVectors, pool_tokens, ward_clusters
 
 INFO = TaskInfo("made/up")
 

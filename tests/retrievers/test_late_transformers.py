@@ -24,7 +24,7 @@ from steelyard.errors import ModelError, UsageError
 from steelyard.metrics import score
 from steelyard.retrievers import load_retriever
 from steelyard.types import Corpus, Qrels, Queries, TaskInfo
-from steelyard.vectors.token_pooling import pool_tokens
+from steelyard.vectors.maxsim import pool_tokens
 
 INFO = TaskInfo("made/up")
 CORPUS = Corpus.of(list(DOCUMENTS), list(DOCUMENTS.values()))

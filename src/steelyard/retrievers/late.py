@@ -21,8 +21,7 @@ from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Queries, Role, TaskInfo
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
 from steelyard.vectors.mapped import MAPPED
-from steelyard.vectors.maxsim import MaxSim, TokenVectors
-from steelyard.vectors.token_pooling import pool_tokens
+from steelyard.vectors.maxsim import MaxSim, TokenVectors, pool_tokens
 
 BLOCK_DOCUMENTS = 4096
 """Documents of a large corpus that are encoded, or read from the store, at a time."""

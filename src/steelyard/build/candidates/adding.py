@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard import __version__
-from steelyard.build.candidates.coverage import Coverage
-from steelyard.build.candidates.lists import CandidatePlan, Candidates, make_candidates, stored_coverage
+from steelyard.build.candidates.lists import CandidatePlan, Candidates, Coverage, make_candidates, stored_coverage
 from steelyard.build.sample.completing import CardTexts, complete
 from steelyard.config import Settings
 from steelyard.datasets import load_tasks, write_nano_set
