@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from page_oracle import Oracle
 from page_oracles import Lists, as_lists, as_run, noisy_lists
+from page_query_texts import digits_of
 from recomputed_page import language_of, reduced_task
 
 from steelyard.datasets import load_task
@@ -76,7 +77,7 @@ def pool_page() -> Made:
 
 
 @cache
-def english_page(seeds: Sequence[int] = (7, 0, 13)) -> Made:
+def english_page(seeds: Sequence[int] = (4, 0, 12)) -> Made:
     """One language; the lists are those of BM25, where relevant documents were moved to the end for some queries.
 
     The documents that are ranked first are therefore similar to the relevant ones, and the profiles differ little.
@@ -90,17 +91,19 @@ def english_page(seeds: Sequence[int] = (7, 0, 13)) -> Made:
 
 
 def numbered_task() -> Task:
-    """The English questions, of which every other one also contains a number of its relevant document."""
+    """The English questions; every other one contains the number of its relevant document that most documents have."""
     whole = load_task("NanoAlmanac/en")
     corpus = dict(zip(whole.corpus.ids, whole.corpus.texts, strict=True))
     qrels = {
         id_: {whole.corpus.ids[row]: 1 for row in whole.qrels.rows_of(q).tolist()}
         for q, id_ in enumerate(whole.queries.ids)
     }
+    frequency = Counter(number for text in corpus.values() for number in digits_of(text))
     queries = {}
     for n, (id_, text) in enumerate(zip(whole.queries.ids, whole.queries.texts, strict=True)):
-        numbers = re.findall(r"\d+", corpus[next(iter(qrels[id_]))])
-        queries[id_] = f"{text[:-1]} about {numbers[0]}?" if numbers and n % 2 else text
+        own = digits_of(corpus[next(iter(qrels[id_]))])
+        shared = sorted(own, key=lambda number: (-frequency[number], number))
+        queries[id_] = f"{text[:-1]} about {shared[0]}?" if shared and n % 2 else text
     return Task.of("NanoAlmanac/en", corpus, queries, qrels, language="en", languages=("en",))
 
 
