@@ -27,7 +27,7 @@ for kind, name, options in json.loads(sys.argv[1]):
         else:
             encoder = load_encoder(name, options.pop("revision", None), {"hub": "modelscope", **options})
             vector = encoder.encode(["the old bridge"], "document")[0].astype(float).round(4).tolist()
-            found = {"kind": type(encoder).__name__, "settings": dict(encoder.settings), "vector": vector}
+            found = {"kind": type(encoder.opened).__name__, "settings": dict(encoder.settings), "vector": vector}
     except SteelyardError as error:
         found = {"error": f"{type(error).__name__}: {error}"}
     print(json.dumps(found))

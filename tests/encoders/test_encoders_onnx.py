@@ -20,6 +20,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import Tokenizer
 from torch_models import DOCUMENTS, QUESTIONS
 
+from steelyard import Results, Settings, Task, evaluate
 from steelyard.encoders import load_encoder
 from steelyard.encoders.backends.onnx import DenseOnnx
 from steelyard.encoders.backends.static import DenseStatic
@@ -52,7 +53,7 @@ def torch_model(bert: Path, mode: str, limit: int = 24, *more: torch.nn.Module) 
 @pytest.mark.parametrize("mode", POOLING_MODES)
 def test_every_pooling_mode_equals_torch(bert, folder, mode):
     encoder = load_encoder(str(folder), None, {"pooling_mode": mode})
-    assert isinstance(encoder, DenseOnnx)
+    assert isinstance(encoder.opened, DenseOnnx)
     model = torch_model(bert, mode, 24, Normalize())
     np.testing.assert_allclose(encoder.encode(TEXTS, "document"), model.encode(TEXTS), atol=2e-5)
 
@@ -181,7 +182,7 @@ def test_static_embeddings_equal_model2vec(bert, tmp_path):
     vectors = generator.normal(size=(tokenizer.get_vocab_size(), 16)).astype(np.float32)
     StaticModel(vectors, tokenizer, config={"normalize": True}).save_pretrained(tmp_path / "s")
     encoder = load_encoder(str(tmp_path / "s"))
-    assert isinstance(encoder, DenseStatic)
+    assert isinstance(encoder.opened, DenseStatic)
     theirs = StaticModel.from_pretrained(tmp_path / "s")
     np.testing.assert_allclose(encoder.encode(TEXTS, "query"), theirs.encode(TEXTS), atol=1e-6)
     assert (encoder.dimension, encoder.settings["max_seq_length"], encoder.account()) == (16, 512, {"texts_cut": 0})
@@ -192,3 +193,42 @@ def test_static_embeddings_equal_model2vec(bert, tmp_path):
     )
     assert short.account() == {"texts_cut": 1}
     assert (encoder.encode([""], "query") == 0).all()
+
+
+@pytest.fixture
+def static_folder(bert, tmp_path):
+    tokenizer = Tokenizer.from_file(str(bert / "tokenizer.json"))
+    vectors = np.random.default_rng(0).normal(size=(tokenizer.get_vocab_size(), 16)).astype(np.float32)
+    StaticModel(vectors, tokenizer, config={"normalize": True}).save_pretrained(tmp_path / "static")
+    return tmp_path / "static"
+
+
+@pytest.mark.parametrize("backend", ["onnx", "static"])
+def test_a_stored_rerun_does_not_open_the_model(folder, static_folder, backend, tmp_path, monkeypatch):
+    path = folder if backend == "onnx" else static_folder
+    task = Task.of(
+        "Mine/rivers",
+        {"a": "the river runs", "b": "a king and a queen"},
+        {"q": "river", "r": "king"},
+        {"q": {"a": 1}, "r": {"b": 1}},
+        language="en",
+    )
+    settings = Settings.load(home=tmp_path / "home")
+
+    def run(model: str) -> Results:
+        return evaluate(model, task, results=tmp_path / "results", settings=settings, warn=False)
+
+    first = run(f"dense:{path}?backend={backend}")
+    assert first[0].done, str(first[0].error)
+    loader = "steelyard.encoders.backends.onnx.open_sessions"
+    monkeypatch.setattr(loader if backend == "onnx" else "steelyard.encoders.backends.static._load", fail)
+    again = run(f"dense:{path}?backend={backend}")
+    assert again[0].key == first[0].key and again[0].created == first[0].created
+    variant = run(f"dense:{path}?backend={backend}&precision=int8")  # its vectors are stored
+    assert variant[0].done and variant[0].notes["documents"]["texts_from_cache"] == 2
+    other = run(f"dense:{path}?backend={backend}&max_seq_length=5")
+    assert other[0].error is not None and other[0].error.message == "opened"
+
+
+def fail(*_: object, **__: object) -> None:
+    raise RuntimeError("opened")

@@ -28,7 +28,7 @@ VERSION = 1
 COUNTS = ("batch_size", "batch_tokens", "threads")
 UNRELATED = ("device", *COUNTS)
 """Options that are not part of a model's settings."""
-LIBRARIES = ("sentence-transformers", "transformers", "torch")
+LIBRARIES = ("sentence-transformers", "transformers", "torch", "onnxruntime", "tokenizers", "model2vec")
 FIELDS = ("name", "settings", "similarity", "dimension", "storable", "listwise", "computation")
 
 
@@ -121,13 +121,22 @@ class Deferred(PromptsByTask):
 
 
 def deferred(
-    kind: type, folder: ModelFolder, options: Mapping[str, str], open: Callable[[], Any], name: str = ""
+    kind: type,
+    folder: ModelFolder,
+    options: Mapping[str, str],
+    open: Callable[[], Any],
+    name: str = "",
+    *,
+    weights: str | None = None,
+    related: Sequence[str] = (),
 ) -> Any:
     """Return a model of a folder that is opened when it encodes; at once if nothing is known of it yet.
 
-    `name` is that of a model which is not called after its folder.
+    `name` is that of a model which is not called after its folder; `weights` the hash of its files, if they are not the
+    usual ones; `related` are options that are part of its settings, although they usually are not.
     """
-    path = folder.settings.home / DESCRIPTIONS / f"{_key(kind, folder, options, name)}.json"
+    key = _key(kind, folder, options, name, folder.weights if weights is None else weights, related)
+    path = folder.settings.home / DESCRIPTIONS / f"{key}.json"
     description = read_cached(path)
     place = str(folder.path.resolve()) if folder.revision is None else None
     if description.get("version") == VERSION and {"name", "settings"} <= set(description):
@@ -150,14 +159,16 @@ def json_ready(settings: ModelSettings) -> dict[str, Any]:
     return json.loads(json.dumps(settings))  # type: ignore[no-any-return]
 
 
-def _key(kind: type, folder: ModelFolder, options: Mapping[str, str], name: str) -> str:
+def _key(
+    kind: type, folder: ModelFolder, options: Mapping[str, str], name: str, weights: str, related: Sequence[str]
+) -> str:
     source = inspect.getsource(sys.modules[kind.__module__])
     versions = {library: _version(library) for library in LIBRARIES}
-    given = {option: value for option, value in sorted(options.items()) if option not in UNRELATED}
+    given = {option: value for option, value in sorted(options.items()) if option not in UNRELATED or option in related}
     given["instructions"] = str(
         read_instructions(Options(name, {"instructions": given.get("instructions", "")}, OPTIONS))
     )
-    facts = [VERSION, kind.__name__, source, folder.name, folder.weights, folder.revision, given, versions, name]
+    facts = [VERSION, kind.__name__, source, folder.name, weights, folder.revision, given, versions, name]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
 

@@ -63,7 +63,7 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
 def test_a_folder_without_weights_for_torch_is_read_as_onnx(models: tuple[Path, Path]) -> None:
     model, folder = models
     reranker = load_reranker(parse(f"rerank:{folder}?batch_size=3&activation=identity"))
-    assert isinstance(reranker, OnnxCrossEncoder)
+    assert isinstance(reranker.opened, OnnxCrossEncoder)
     assert_same(reranker.rerank(QUERIES, READ), own_scores(model))
     assert reranker.settings["max_length"] == 64 and reranker.settings["file"] == "model.onnx"
     assert reranker.rerank([], []) == []

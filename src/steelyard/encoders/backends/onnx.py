@@ -20,6 +20,7 @@ from steelyard.encoders.backends.onnx_session import (
 )
 from steelyard.encoders.batching import BatchedEncoder, BatchSize
 from steelyard.encoders.compute_options import NOT_FOR, Compute
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.model_metadata import ModelConfig
@@ -141,5 +142,10 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseOnnx:
-    """Return the encoder of a folder."""
-    return DenseOnnx(folder, Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["onnx"]))
+    """Return the encoder of a folder, opened when it encodes."""
+    options = Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["onnx"])
+    weights = weights_hash(folder, model_file(folder, options.text("file_name")))
+    encoder: DenseOnnx = deferred(
+        DenseOnnx, folder, given, lambda: DenseOnnx(folder, options), weights=weights, related=("batch_size",)
+    )
+    return encoder

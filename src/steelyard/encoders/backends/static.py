@@ -13,6 +13,7 @@ import numpy as np
 from steelyard.encoders import prompts
 from steelyard.encoders.batching import replace_surrogates
 from steelyard.encoders.compute_options import NOT_FOR
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import MissingPart, ModelError
@@ -118,5 +119,7 @@ def _load(folder: ModelFolder, dimension: int | None, dtype: str) -> Any:
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseStatic:
-    """Return the encoder of a folder."""
-    return DenseStatic(folder, Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["static"]))
+    """Return the encoder of a folder, opened when it encodes."""
+    options = Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["static"])
+    encoder: DenseStatic = deferred(DenseStatic, folder, given, lambda: DenseStatic(folder, options))
+    return encoder

@@ -19,6 +19,7 @@ from steelyard.encoders.backends.onnx_session import (
 )
 from steelyard.encoders.batching import BatchSize
 from steelyard.encoders.compute_options import NOT_FOR, Compute
+from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import LocalWorker, WorkerPool
 from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.encoders.model_folder import ModelFolder
@@ -162,5 +163,16 @@ def declared_activation(folder: ModelFolder, labels: int) -> str:
 
 
 def from_folder(folder: ModelFolder, options: Mapping[str, str], name: str) -> OnnxCrossEncoder:
-    """Return the reranker of a folder."""
-    return OnnxCrossEncoder(folder, Options(f"rerank:{folder.id}", options, OPTIONS, NOT_FOR["onnx"]), name)
+    """Return the reranker of a folder, opened when it scores."""
+    given = Options(f"rerank:{folder.id}", options, OPTIONS, NOT_FOR["onnx"])
+    weights = weights_hash(folder, model_file(folder, given.text("file_name")))
+    reranker: OnnxCrossEncoder = deferred(
+        OnnxCrossEncoder,
+        folder,
+        options,
+        lambda: OnnxCrossEncoder(folder, given, name),
+        name,
+        weights=weights,
+        related=("batch_size",),
+    )
+    return reranker
