@@ -108,14 +108,14 @@ class OwnBoard:
             return None
         names = [model.name for model in made.board.models]
         label = made.board.tasks[place].name
-        return made.kept(f"task-{place}", lambda: task_details(made.view, label, names, self._sources))
+        return _kept(made.answers, f"task-{place}", lambda: task_details(made.view, label, names, self._sources))
 
     def pair(self, first: int, second: int) -> dict[str, Any] | None:
         """Return the comparison of two models."""
         made = self._current()
         if made is None or max(first, second) >= len(made.board.models) or first == second:
             return None
-        return made.kept(f"pair-{first}-{second}", lambda: next(iter(made.pairs([first, second]).values())))
+        return _kept(made.answers, f"pair-{first}-{second}", lambda: next(iter(made.pairs([first, second]).values())))
 
     def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of the best models that have every task, computed at once."""
@@ -141,15 +141,16 @@ class Made:
     """The results with one place for each name and its data."""
     answers: dict[str, Details] = field(default_factory=dict)
 
-    def kept(self, key: str, compute: Callable[[], Details]) -> Details:
-        """Return a value that is computed once."""
-        if key not in self.answers:
-            self.answers[key] = compute()
-        return self.answers[key]
-
     def pairs(self, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of models at these positions."""
         return _compared(self.board, self.view, places)
+
+
+def _kept(answers: dict[str, Details], key: str, compute: Callable[[], Details]) -> Details:
+    """Return a value that is computed once."""
+    if key not in answers:
+        answers[key] = compute()
+    return answers[key]
 
 
 def _compared(board: Board, view: Results, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
@@ -170,6 +171,7 @@ class PublishedBoard:
     audits: Sequence[ModelAudit] = ()
     sources: DetailSources = field(default_factory=DetailSources)
     _board: Board | None = None
+    _answers: dict[str, Details] = field(default_factory=dict)
 
     def board(self) -> Board:
         """Return the board with its flags."""
@@ -196,17 +198,25 @@ class PublishedBoard:
         board = self.board()
         if not board.queries or place >= len(board.tasks):
             return None
-        view = self._results(range(len(board.models)), [place])
-        return task_details(view, board.tasks[place].name, [model.name for model in board.models], self.sources)
+        label, names = board.tasks[place].name, [model.name for model in board.models]
+        every = range(len(names))
+        return _kept(
+            self._answers,
+            f"task-{place}",
+            lambda: task_details(self._results(every, [place]), label, names, self.sources),
+        )
 
     def pair(self, first: int, second: int) -> dict[str, Any] | None:
         """Return the comparison of two models; None unless both have scores of queries on a task."""
-        return next(iter(self.pairs([first, second]).values()), None) if first != second else None
+        if first == second or max(first, second) >= len(self.board().models):
+            return None
+        key = f"pair-{first}-{second}"
+        return _kept(self._answers, key, lambda: next(iter(self.pairs([first, second]).values()), None))
 
     def pairs(self, places: Sequence[int]) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of models at these positions on the tasks where all have scores of queries."""
         board = self.board()
-        if max(places) >= len(board.models) or not all(board.models[place].queries for place in places):
+        if not all(board.models[place].queries for place in places):
             return {}
         return _compared(board, self._results(places, range(len(board.tasks))), places)
 
