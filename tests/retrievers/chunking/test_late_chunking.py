@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
+from onnx_export import export
 from torch_models import WORDS
 from transformers import AutoModel, AutoTokenizer
 
@@ -107,7 +110,25 @@ def test_the_context_changes_vectors(bert, own_home):
     assert np.abs(late - alone).max() > 1e-3
 
 
-REFUSED = ("bm25?chunk=8", "dense?chunk=8", "late:{bert}?chunk=8", "dense:{bert}?chunk=8&pooling_mode=cls")
+@pytest.mark.parametrize("prompt", ["", "&document_prompt=king of the "])
+def test_onnx_runtime_gives_the_vectors_of_torch(prompt, bert, tmp_path, own_home):
+    shutil.copytree(bert, tmp_path / "exported", ignore=shutil.ignore_patterns("*.safetensors"))
+    export(bert, tmp_path / "exported" / "model.onnx")
+    documents = corpus(300, titles=True)
+    name = "{}?chunk=8&overlap=2&late_chunking=yes&max_seq_length=64" + prompt
+    ours, theirs = (
+        vectors_of(load_retriever(f"dense:{name.format(f)}"), documents) for f in (tmp_path / "exported", bert)
+    )
+    np.testing.assert_allclose(ours, theirs, atol=5e-5)
+    with pytest.raises(UsageError) as raised:
+        load_retriever(f"dense:{tmp_path / 'exported'}?chunk=8&late_chunking=yes&pooling_mode=lasttoken")
+    assert (raised.value.option, raised.value.found) == ("late_chunking", "pooling lasttoken")
+
+
+REFUSED = (
+    *("bm25?chunk=8", "dense?chunk=8", "late:{bert}?chunk=8", "dense:{bert}?chunk=8&pooling_mode=cls"),
+    "dense:{bert}?chunk=8&pooling_mode=lasttoken",
+)
 
 
 @pytest.mark.parametrize("name", REFUSED)

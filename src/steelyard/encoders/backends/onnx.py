@@ -18,13 +18,13 @@ from steelyard.encoders.backends.onnx_session import (
     pad,
     weights_hash,
 )
-from steelyard.encoders.batching import BatchedEncoder, BatchSize
+from steelyard.encoders.batching import BatchedEncoder, BatchSize, replace_surrogates
 from steelyard.encoders.compute_options import NOT_FOR, Compute
 from steelyard.encoders.deferred import deferred
 from steelyard.encoders.devices.worker_pool import Job, LocalWorker, WorkerPool
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.model_metadata import ModelConfig
-from steelyard.encoders.pooling import POOLING_MODES, pool
+from steelyard.encoders.pooling import POOLING_MODES, pool, pool_spans
 from steelyard.encoders.token_starts import starts_of_tokenizer
 from steelyard.errors import UsageError
 from steelyard.options import Options
@@ -118,6 +118,34 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
         """Return where the tokens of each text start."""
         return starts_of_tokenizer(self._tokenizer, texts, self.name)
 
+    def check_spans(self) -> None:
+        """Raise a UsageError if vectors are not means of the states of tokens that the file returns."""
+        if self._pooling != "mean":
+            found = f"pooling {self._pooling}" if self._pooling else "pooled vectors"
+            raise UsageError(
+                f"{self._file} must return the states of tokens, with mean pooling, for late chunking, got {found}",
+                hint="set pooling_mode=mean if the model was trained with it, or remove late_chunking",
+                option="late_chunking",
+                found=found,
+            )
+
+    def span_tokens(self, title: str) -> int | None:
+        """Return how many tokens the model reads after the prompt and a title; None without a limit."""
+        before = self._prompts.get("document", "") + (f"{title} " if title else "")
+        return None if self._limit is None else max(1, self._limit - len(self._tokenizer.encode(before).ids))
+
+    def encode_spans(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Float32]:
+        """Return a vector for each span of each document, from one reading of its text."""
+        prompt = self._prompts.get("document", "")
+        read = self._tokenizer.encode_batch([prompt + replace_surrogates(text) for text in texts])
+        vectors: list[Float32] = []
+        for encoding, own in zip(read, spans, strict=True):  # one at a time: documents are long
+            states, _ = self._states(self._session, [encoding.ids])
+            marks = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
+            starts = np.array([-1 if mark else first for (first, _), mark in marks], dtype=np.int64)
+            vectors.append(pool_spans(states[0, : len(starts)], starts, own, len(prompt), self._config.normalises))
+        return vectors
+
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         ids = self._ids([self._prompts.get(role, "") + text for text in texts])
         lengths = np.array([len(text) for text in ids], dtype=np.int64)
@@ -131,14 +159,18 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
         return [encoding.ids for encoding in encodings]
 
     def _vectors(self, session: OnnxSession, ids: list[list[int]]) -> Float32:
-        """Pad, run and pool a batch; a file with a fixed size gets a batch padded to it."""
+        """Run and pool a batch."""
+        output, mask = self._states(session, ids)
+        if self._pooling is not None:
+            output = pool(output, mask, self._pooling)
+        return normalised(output) if self._config.normalises else output
+
+    def _states(self, session: OnnxSession, ids: list[list[int]]) -> tuple[Float32, Int64]:
+        """Pad and run a batch; a file with a fixed size gets a batch padded to it. Return its output and the mask."""
         texts = max(len(ids), session.batch or 0)
         length = session.length or max(1, *map(len, ids))
         mask = pad([[1] * len(text) for text in ids], texts, length, 0)
-        output = session.run(pad(ids, texts, length, self._pad), mask)[: len(ids)]
-        if self._pooling is not None:
-            output = pool(output, mask[: len(ids)], self._pooling)
-        return normalised(output) if self._config.normalises else output
+        return session.run(pad(ids, texts, length, self._pad), mask)[: len(ids)], mask[: len(ids)]
 
 
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseOnnx:

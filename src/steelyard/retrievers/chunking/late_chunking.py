@@ -9,13 +9,14 @@ same vector as without passages.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from steelyard.encoders.cache.cached_encoder import Tally, open_store
+from steelyard.encoders.cache.cached_encoder import Tally, measured, open_store
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.errors import UsageError
 from steelyard.retrievers.chunking.chunking import Passages
@@ -131,6 +132,7 @@ class ContextVectors(SharedVectors):
         if self._context is not None and hashes is not None:
             known, vectors = self._context.get(hashes)
         tick(int(known.sum()))
+        start_time = time.perf_counter()
         missing = [w for w in windows if not known[w.first : w.first + len(w.spans)].all()]
         for start in range(0, len(missing), PART):
             part = missing[start : start + PART]
@@ -141,7 +143,9 @@ class ContextVectors(SharedVectors):
                 self._context.put(hashes[rows], vectors[rows])
             tick(int((~known[rows]).sum()))
         problems = tuple(self._context.problems) if self._context is not None else ()
-        tally = Tally(count, int((~known).sum()), int(known.sum()), problems, {"documents_read": len(missing)})
+        encoded, folder = int((~known).sum()), None if self._context is None else self._context.folder
+        costs = measured(folder, "document", encoded, count, start_time)
+        tally = Tally(count, encoded, count - encoded, problems, {"documents_read": len(missing)}, *costs)
         return self._normalised(vectors), tally
 
 
@@ -181,7 +185,7 @@ def check_late(model: Retriever) -> None:
     if not isinstance(model, DenseRetriever) or not isinstance(model.encoder, EncodesSpans):
         raise UsageError(
             f"{model.name} must return the states of tokens for late chunking",
-            hint="use a dense model of sentence-transformers with mean pooling, or remove late_chunking",
+            hint="use a dense model with mean pooling, for torch or ONNX Runtime, or remove late_chunking",
             option="late_chunking",
         )
     model.encoder.check_spans()

@@ -211,7 +211,7 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
     def encode_spans(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Float32]:
         """Return a vector for each span of each document, from one reading of its text."""
         prompt = self._prompts.get("document", "")
-        return span_vectors(self._model, self._packed, texts, spans, prompt, self._limit)
+        return span_vectors(self._model, self._packed, texts, spans, prompt, self._limit, self._loading.threads)
 
     def _prepare(self, texts: list[str], role: Role) -> tuple[Int64, Callable[[Int64], Job]]:
         if self._packed is None:

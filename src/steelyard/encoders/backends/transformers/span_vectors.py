@@ -10,8 +10,9 @@ import numpy as np
 
 from steelyard.encoders.backends.transformers.packed_bert import Ids, PackedBert, divided_threads, workers
 from steelyard.encoders.batching import replace_surrogates
+from steelyard.encoders.pooling import pool_spans
 from steelyard.errors import ModelError, UsageError
-from steelyard.types import Float32, Int64
+from steelyard.types import Float32
 
 BATCH = 8
 """Texts that are read at a time; documents are long."""
@@ -42,6 +43,7 @@ def span_vectors(
     spans: Sequence[Sequence[tuple[int, int]]],
     prompt: str,
     limit: int | None,
+    threads: int | None = None,
 ) -> list[Float32]:
     """Return a vector for each span of each text, computed by the packed model if there is one."""
     clean = [replace_surrogates(text) for text in texts]
@@ -55,7 +57,7 @@ def span_vectors(
         verbose=False,
     )
     if packed is not None:
-        states = _packed_states(packed, [np.array(ids, dtype=np.int32) for ids in read["input_ids"]])
+        states = _packed_states(packed, [np.array(ids, dtype=np.int32) for ids in read["input_ids"]], threads)
     else:
         given = {"prompt": prompt, "batch_size": BATCH, "show_progress_bar": False}
         found = model.encode_document(clean, output_value="token_embeddings", **given)
@@ -67,46 +69,21 @@ def span_vectors(
         starts = np.array([-1 if mark else first for (first, _), mark in zip(offsets, marks, strict=True)], np.int64)
         if len(tokens) != len(starts):
             raise ModelError.invalid("the states of a text", expected=f"{len(starts)} tokens", found=len(tokens))
-        starts = np.where(starts >= 0, np.maximum(starts - len(prompt), 0), -1)
-        pooled = np.stack([tokens[mask].mean(axis=0) for mask in masks_of(starts, own)])
-        vectors.append(pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if normalises else pooled)
+        vectors.append(pool_spans(tokens, starts, own, len(prompt), normalises))
     return vectors
 
 
-def _packed_states(packed: PackedBert, ids: Sequence[Ids]) -> list[Float32]:
+def _packed_states(packed: PackedBert, ids: Sequence[Ids], threads: int | None) -> list[Float32]:
     """Return the states of each text, in the order of the texts; batches have the longest texts first.
 
     Several batches are computed at a time, each by one thread.
     """
     order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
-    count = workers()
-    with divided_threads(count), ThreadPoolExecutor(count) as pool:
+    count = workers(threads)
+    with divided_threads(count, threads), ThreadPoolExecutor(count) as pool:
         made = pool.map(lambda rows: packed.token_states([ids[row] for row in rows]), batches)
         states = {
             row: state for rows, part in zip(batches, made, strict=True) for row, state in zip(rows, part, strict=True)
         }
     return [states[row] for row in range(len(ids))]
-
-
-def masks_of(starts: Int64, spans: Sequence[tuple[int, int]]) -> list[np.ndarray]:
-    """Return which tokens belong to each span; what comes before the first belongs to it, and marks at the end to the
-    last.
-
-    >>> [mask.tolist() for mask in masks_of(np.array([-1, 0, 4, 9, -1]), [(0, 3), (4, 12)])]
-    [[True, True, False, False, False], [False, False, True, True, True]]
-    """
-    place = np.arange(len(starts))
-    text = np.flatnonzero(starts >= 0)
-    lead = place < (text[0] if len(text) else len(starts))
-    trail = place > (text[-1] if len(text) else len(starts))
-    inside = ~lead & ~trail
-    masks = []
-    for number, (first, last) in enumerate(spans):
-        mask = inside & (starts >= first) & (starts < last)
-        if number == 0:
-            mask |= lead | (inside & (starts < first))
-        if number == len(spans) - 1:
-            mask |= trail | (inside & (starts >= last))
-        masks.append(mask if mask.any() else place == len(starts) - 1)
-    return masks
