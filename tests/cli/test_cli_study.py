@@ -121,6 +121,21 @@ def test_an_ascii_terminal_gets_plus_minus_aligned(tmp_path: Path) -> None:
     starts = [place for place in range(len(rule)) if rule[place] == "-" and rule[place - 1 : place] in ("", " ")]
     assert starts == [0, head.index("bm25"), head.index("dense")]
     assert all(row[start - 2 : start].isspace() and not row[start].isspace() for start in starts[1:])
+    compared = [
+        sys.executable,
+        "-m",
+        "steelyard",
+        "compare",
+        "bm25",
+        "dense",
+        *words[3:5],
+        "--limit",
+        "3",
+        *words[-3:-1],
+    ]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    plain = subprocess.run(compared, env=environment, capture_output=True, check=True)
+    assert b"! p < 0.05" in plain.stderr and b"\\u" not in plain.stdout + plain.stderr
 
 
 def test_the_action_runs_a_gate_that_exists() -> None:

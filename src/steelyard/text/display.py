@@ -9,7 +9,7 @@ from unicodedata import combining, east_asian_width
 
 BREAKS = " -/,>?&"
 """Characters after which a name may be broken."""
-PLAIN = {"±": "+-", "×": "x", "→": "->", "…": "...", "–": "-", "µ": "u"}
+PLAIN = {"±": "+-", "×": "x", "→": "->", "…": "...", "–": "-", "µ": "u", "†": "!", "‡": "!!"}
 """What takes the place of characters that a terminal may not have."""
 
 
