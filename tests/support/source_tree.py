@@ -91,16 +91,17 @@ def single_importers() -> dict[str, str]:
 
 
 def main(verbose: bool) -> None:
-    """Print the measurements; verbose: also the small files and the single importers."""
+    """Print the measurements; verbose: also each module with exactly one importer, with the lines of both."""
     length, single, sizes = lines(), single_importers(), folders()
-    small = sorted(module for module, count in length.items() if count < SMALL)
+    small = [module for module, count in length.items() if count < SMALL]
+    packages = [module for module in small if modules()[module].name == "__init__.py"]
     folder, most = sizes.most_common(1)[0]
     print(f"files                                  {len(length)}")
     print(f"folders                                {len(sizes)}")
     print(f"largest folder (files)                 {folder} ({most})")
     print(f"lines                                  {sum(length.values())}")
     print(f"longest file (lines)                   {max(length.values())}")
-    print(f"files under {SMALL} lines                   {len(small)}")
+    print(f"files under {SMALL} lines                   {len(small)}, of which {len(packages)} are __init__.py")
     print(f"modules with exactly one importer      {len(single)}")
     print(f"  of these under {SMALL} lines              {sum(length[module] < SMALL for module in single)}")
     print(f"import cycles                          {'no' if not cycle() else ' -> '.join(cycle())}")
