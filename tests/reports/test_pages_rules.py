@@ -94,6 +94,11 @@ def test_a_rule_matches_what_it_describes(rule: str, matched: bool) -> None:
     assert RULES[rule](one).tolist() == [matched]
 
 
+def test_a_number_that_the_competitor_has_as_well_is_not_confused() -> None:
+    first = "In 1867 a canal was opened between two lakes."
+    assert RULES["number"](ranking("Who was born in 1867?", MARIE, first, languages=["en"])).tolist() == [False]
+
+
 @pytest.mark.parametrize(
     ("copy", "matched"),
     [(MARIE[:-4], True), (f"{MARIE} It glows.", True), (MARIE.replace("Warsaw", "Moscow"), False)],
