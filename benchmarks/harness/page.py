@@ -12,6 +12,8 @@ from harness.case import ROWS
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 PLOT = PAGE.parent / "images" / "benchmarks.svg"
 OURS = "steelyard"
+QUALITY = "ndcg_at_10"
+"""The check that is shown for every contestant."""
 
 
 def verdict(case: dict[str, Any]) -> str:
@@ -101,14 +103,16 @@ def _problem(case: dict[str, Any]) -> str:
 def block(case: dict[str, Any], newest: str) -> str:
     """Return the table of one case."""
     lines = [f"**{case['title']}**", ""]
-    lines += ["| | seconds | CPU s | peak MB | ratio |", "|---|---|---|---|---|"]
+    quality = any(QUALITY in one.get("checks", {}) for one in case["contestants"].values())
+    heads = ["", "seconds", "CPU s", "peak MB", "ratio", *(["nDCG@10"] if quality else [])]
+    lines += [_line(heads), _line(["---"] * len(heads)).replace(" ", "")]
     for name, one in case["contestants"].items():
         if "failed" in one:
-            lines.append(f"| {name} | failed: {one['failed']} | | | |")
+            lines.append(_line([name, f"failed: {one['failed']}", *[""] * (len(heads) - 2)]))
             continue
         ratio = "1" if name == OURS else f"{case.get('ratios', {}).get(name, float('nan')):.2f}"
-        cpu, peak = one["cpu"]["median"], one["peak_mb"]["median"]
-        lines.append(f"| {name} | {_range(one['seconds'])} | {cpu:.3g} | {peak:.0f} | {ratio} |")
+        cells = [name, _range(one["seconds"]), f"{one['cpu']['median']:.3g}", f"{one['peak_mb']['median']:.0f}", ratio]
+        lines.append(_line([*cells, *([f"{one['checks'].get(QUALITY, float('nan')):.4f}"] if quality else [])]))
     notes = []
     if case.get("void"):
         notes.append(f"Void: {case['void']}.")
@@ -127,6 +131,10 @@ def block(case: dict[str, Any], newest: str) -> str:
     if case.get("commit", newest) != newest:
         notes.append(f"Measured at commit `{case['commit']}`.")
     return "\n".join([*lines, "", *([" ".join(notes), ""] if notes else [])])
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |", 1)
 
 
 def _range(values: dict[str, float]) -> str:

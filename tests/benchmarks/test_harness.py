@@ -52,6 +52,17 @@ def test_the_page_lists_what_is_lost_first() -> None:
     assert page.plot([won, lost]).count("<rect") == 3
 
 
+def test_the_quality_of_every_contestant_is_in_its_line() -> None:
+    from harness import page
+
+    found = summary(([1.0], 1.0, {"ndcg_at_10": 0.75}), ([5.0], 3.0, {"ndcg_at_10": 0.7375}), tolerance=0.05)
+    head, rule, ours, peer = page.block(found, "").splitlines()[2:6]
+    assert [len(line.split("|")) for line in (head, rule, ours, peer)] == [8] * 4
+    assert "0.7500" in ours and "0.7375" in peer
+    plain = page.block(summary(([1.0], 1.0, {"x": 1.0}), ([5.0], 3.0, {"x": 1.0})), "")
+    assert "nDCG" not in plain and plain.splitlines()[2] == "| | seconds | CPU s | peak MB | ratio |"
+
+
 def test_a_worker_measures_in_a_process_of_its_own(tmp_path: Path) -> None:
     from harness.case import all_cases
     from harness.measure import measure
