@@ -19,7 +19,7 @@ from task_parts import clusters, labels, vectors_of
 from steelyard.errors import DataError, MissingPart
 from steelyard.tasks import score_task, texts_of
 from steelyard.tasks.classification import training_samples
-from steelyard.tasks.clustering import levels_of, rounds_of, sampled, v_measures
+from steelyard.tasks.clustering import k_means, levels_of, rounds_of, sampled, v_measures
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels
 from steelyard.types import TaskInfo
 from steelyard.types.samples import Bootstrap, ClusterTask, LabelTask, Problem
@@ -188,3 +188,29 @@ def test_two_problems_cannot_be_sampled_as_one() -> None:
     task = ClusterTask(TaskInfo("X/y", type="clustering"), (problem(20), problem(20)), Bootstrap())
     with pytest.raises(DataError):
         score_task(task, texts_of(task), np.ones((20, 2), dtype=np.float32), "cosine")
+
+
+def test_k_means_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small batches on several threads spend their time waiting; the limits end with the fit."""
+    from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def counts() -> list[int]:
+        folders = ("scikit_learn.libs", "scipy.libs", "numpy.libs")
+        return [one["num_threads"] for one in threadpool_info() if any(name in one["filepath"] for name in folders)]
+
+    seen: list[list[int]] = []
+    fit = MiniBatchKMeans.fit_predict
+
+    def recorded(self: MiniBatchKMeans, *arguments: object) -> object:
+        seen.append(counts())
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(MiniBatchKMeans, "fit_predict", recorded)
+    vectors = np.random.default_rng(0).standard_normal((600, 8)).astype(np.float32)
+    with threadpool_limits(2):
+        before = counts()
+        found = k_means(vectors, 5, 500, 42)
+        assert counts() == before
+    assert [set(one) - {1} for one in seen] == [set()]
+    assert found.tolist() == fit(MiniBatchKMeans(5, batch_size=500, n_init=1, random_state=42), vectors).tolist()

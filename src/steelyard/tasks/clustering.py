@@ -17,7 +17,7 @@ from steelyard.errors import DataError
 from steelyard.results import QueryScores
 from steelyard.stats.intervals import DRAWS
 from steelyard.tasks.confusion import label_codes
-from steelyard.tasks.fitting import SEED, fitted_by, sklearn
+from steelyard.tasks.fitting import SEED, fitted_by, one_thread, sklearn
 from steelyard.tasks.resampling import SEED as RESAMPLING_SEED
 from steelyard.tasks.resampling import described, draws_for, interval_of
 from steelyard.tasks.sample_scores import Profile, SampleScores, main_metric
@@ -67,7 +67,8 @@ def k_means(vectors: Float32, clusters: int, batch: int, seed: int | np.random.R
     from sklearn.cluster import MiniBatchKMeans
 
     model = MiniBatchKMeans(n_clusters=clusters, batch_size=batch, init="k-means++", n_init=1, random_state=seed)
-    return np.asarray(model.fit_predict(vectors), dtype=np.int64)
+    with one_thread():
+        return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
 def v_measure(gold: npt.NDArray[Any], clusters: Int64) -> float:

@@ -8,6 +8,7 @@ package, BLAS keeps its own threads.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -118,7 +119,7 @@ def single_threaded_blas() -> Iterator[int]:
     So a limit of the user (such as OPENBLAS_NUM_THREADS) applies to the threads that replace it. A second caller that
     enters meanwhile gets 1, because the cores are in use.
     """
-    blas = _blas()
+    blas = _blas("scipy.linalg" in sys.modules)
     if blas is None:
         yield 1
         return
@@ -156,8 +157,11 @@ _limiter = _Limiter()
 
 
 @cache
-def _blas() -> Any:
-    """Return the controller of the BLAS libraries of this process; None without `threadpoolctl`."""
+def _blas(with_scipy: bool) -> Any:
+    """Return the controller of the BLAS libraries of this process; None without `threadpoolctl`.
+
+    scipy brings a library of its own, so that the libraries are listed again once it is loaded.
+    """
     try:
         module = import_module("threadpoolctl")
     except ModuleNotFoundError:
