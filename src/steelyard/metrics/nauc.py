@@ -58,7 +58,7 @@ def nauc(confidences: Float64, values: Float64, *, ties: Ties = "averaged") -> F
     [[1.0], [nan]]
     """
     count = values.shape[1]
-    if not count:
+    if count < 2:  # one value is the same for all queries
         return np.full((len(values), len(confidences)), np.nan)
     first = np.array([min(round(rate * count), count - 1) for rate in STEPS.tolist()])
     oracle = _area(np.sort(values, axis=1), first)

@@ -109,10 +109,12 @@ def stack(per_query: Mapping[str, npt.ArrayLike]) -> Float64:
     sizes = {name: column.shape for name, column in columns.items()}
     if len(set(sizes.values())) > 1 or any(len(shape) != 1 for shape in sizes.values()):
         raise DataError(f"metrics with different numbers of queries: {sizes}", hint="take them from one run")
-    for name, column in columns.items():
-        if len(odd := np.flatnonzero(~np.isfinite(column))):
-            raise DataError(f"{name} is {column[odd[0]]} for query {odd[0]}", hint="every query needs a number")
-    return np.column_stack(list(columns.values()))
+    values = np.column_stack(list(columns.values()))
+    if not np.isfinite(values).all():
+        name, column = next((name, column) for name, column in columns.items() if not np.isfinite(column).all())
+        row = int(np.flatnonzero(~np.isfinite(column))[0])
+        raise DataError(f"{name} is {column[row]} for query {row}", hint="every query needs a number")
+    return values
 
 
 def _student(values: Float64, level: float) -> tuple[Float64, Float64]:
