@@ -5,8 +5,8 @@
 
 After every fault the same command is run again, undisturbed. Its outputs must equal those of a run that was never
 disturbed: same files, same content, times and dates apart. In between, no output file may be half-written.
-`make faults` calls it; `--page docs/faults.md` writes the table into the docs. Full and read-only disks need a small
-file system in memory, which only root on Linux can mount.
+`make faults` calls it; `--page docs/faults.md` stores the counts in `record.json` and writes the table. Full and
+read-only disks need a small file system in memory, which only root on Linux can mount.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -29,12 +28,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from page import load_record, save_record, write_page
+
 WORDS = ["river", "mountain", "ocean", "forest", "desert", "island", "valley", "glacier", "volcano", "canyon", "lagoon"]
 VOLATILE = re.compile(
-    r"(tim(e|ing)|second|created|date|duration|elapsed|host|cost|rate|latency|memory|peak|load|mtime|_at$|environment|machine|texts_)",
+    r"(tim(e|ing)|second|created|date|duration|elapsed|host|cost|rate|latency|memory|peak|load|mtime|_at$|environment|machine|texts_|cache_problems)",
     re.I,
 )
-"""Keys of JSON files that differ from run to run."""
+"""Keys of JSON files that differ from run to run, or with how vectors were obtained."""
 OPERATIONS = """
 import os, sys, threading, time
 from pathlib import Path
@@ -278,37 +279,33 @@ class Suite:
         self.bench.check_whole(self.command, work, fault)
         self.bench.check_equal(self.command, fault, self.bench.undisturbed(self.command, work), self.expected)
 
-    def kills(self, count: int) -> dict[str, int]:
-        """Kill the process, half of the times at a moment of the run and half of the times at a file operation.
-
-        The second kind falls into writes, which take a small part of the time. In every fifth folder the process is
-        killed three times in a row. Only kills that met a running process count.
-        """
-        rng = random.Random(f"{self.bench.seed}:{self.command.name}")
-        done = dict.fromkeys(("kill -9 at a moment", "kill -9 at a file operation"), 0)
-        kinds = list(done)
-        place = missed = 0
-        while sum(done.values()) < count and missed < count:
+    def kills(self, count: int, kill: Callable[[Path, random.Random], bool]) -> int:
+        """Kill the process, in every fifth folder three times in a row; only kills that met a running process count."""
+        rng = random.Random(f"{self.bench.seed}:{self.command.name}:{kill.__name__}")
+        done = place = missed = 0
+        while done < count and missed < count:
             work = self.work()
-            for _ in range(min(3 if place % 5 == 4 else 1, count - sum(done.values()))):
-                kind = kinds[done[kinds[0]] > done[kinds[1]]]
-                met = self._kill_later(work, rng) if kind == kinds[0] else self._kill_at_operation(work, rng)
-                done[kind] += met
-                missed += not met
+            for _ in range(min(3 if place % 5 == 4 else 1, count - done)):
+                met = kill(work, rng)
+                done, missed = done + met, missed + (not met)
             self._recover(work, f"kill -9 in folder {place}")
             shutil.rmtree(work, ignore_errors=True)
             place += 1
         return done
 
-    def _kill_later(self, work: Path, rng: random.Random) -> bool:
+    def kill_later(self, work: Path, rng: random.Random) -> bool:
+        """Kill at a moment of the run; return whether it was still running."""
         process = self.bench.start(self.command, work)
         time.sleep(self.seconds * rng.random())
         process.kill()
         process.communicate()
         return process.returncode == -signal.SIGKILL
 
-    def _kill_at_operation(self, work: Path, rng: random.Random) -> bool:
-        """Kill at or shortly after one of the calls that open a file for writing, rename, remove or make something."""
+    def kill_at_operation(self, work: Path, rng: random.Random) -> bool:
+        """Kill at or shortly after a call that opens a file for writing, renames, removes or makes something.
+
+        Such moments take a small part of the time, so that few of the other kills fall into them.
+        """
         last = rng.randrange(1, max(2, self.operations + 1))
         code = OPERATIONS + f"kill_at({last}, {rng.choice((0.0, 0.0005, 0.002, 0.01))})\n"
         process = self.bench.start(self.command, work, CODE=code)
@@ -383,17 +380,19 @@ class Suite:
 
 def inject(
     names: list[str], kills: int, disks: int, root: Path, *, seed: int = 1, few: bool = False
-) -> tuple[dict[str, dict[str, int]], Bench]:
+) -> tuple[dict[str, dict[str, dict[str, int]]], Bench]:
     """Inject every fault into the commands; return how many of each, and the bench with its problems.
 
     `few` leaves out four processes and clocks that jump.
     """
     bench = Bench(make_data(root / "data"), root, seed)
     mounts = can_mount(root)
-    table: dict[str, dict[str, int]] = {}
+    table: dict[str, dict[str, dict[str, int]]] = {}
     for name in names:
         suite = Suite(bench, COMMANDS[name])
         faults: dict[str, Callable[[], int]] = {
+            "kill -9 at a moment": lambda suite=suite: suite.kills(-(-kills // 2), suite.kill_later),
+            "kill -9 at a file operation": lambda suite=suite: suite.kills(kills // 2, suite.kill_at_operation),
             "SIGINT, SIGTERM": suite.signals,
             "two processes": lambda suite=suite: suite.several(2),
         }
@@ -403,33 +402,14 @@ def inject(
         if mounts and disks:
             faults["full disk"] = lambda suite=suite: suite.full_disk(disks)
             faults["read-only disk"] = suite.read_only_disk
-        before = len(bench.problems)
-        table[name] = suite.kills(kills) | {fault: work() for fault, work in faults.items()}
-        table[name]["problems"] = len(bench.problems) - before
-        print(f"{name}: {table[name]}", flush=True)
+        table[name] = {}
+        for fault, work in faults.items():
+            before = len(bench.problems)
+            count = work()
+            row = {"count": count, "problems": len(bench.problems) - before, "seed": seed}
+            table[name][fault] = row
+            print(f"{name}, {fault}: {row}", *bench.problems[before:], sep="\n  ", flush=True)
     return table, bench
-
-
-def write_page(path: Path, table: dict[str, dict[str, int]], bench: Bench) -> None:
-    """Write the table between the marks of the docs page."""
-    columns = list(dict.fromkeys(fault for row in table.values() for fault in row))
-    lines = ["| command | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    lines += [
-        f"| {name} | " + " | ".join(str(row.get(one, "-")) for one in columns) + " |" for name, row in table.items()
-    ]
-    totals = [sum(row.get(one, 0) for row in table.values()) for one in columns]
-    lines += ["| all | " + " | ".join(map(str, totals)) + " |"]
-    minutes = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) / 60
-    note = f"{bench.runs:,} runs of commands in {minutes:.0f} CPU minutes, seed {bench.seed}."
-    replace_between(path, "table", "\n".join([*lines, "", note]))
-
-
-def replace_between(path: Path, mark: str, body: str) -> None:
-    """Replace what is between two marks of a docs page."""
-    head, start, rest = path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
-    _, end, tail = rest.partition(f"<!-- end of {mark} -->\n")
-    assert start and end, f"{path} has no marks of {mark}"
-    path.write_text(f"{head}{start}{body}\n{end}{tail}", encoding="utf-8")
 
 
 def main() -> int:
@@ -442,10 +422,12 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steelyard-faults-") as folder:
         table, bench = inject(arguments.only, arguments.kills, arguments.disks, Path(folder), seed=arguments.seed)
+    record = load_record()
+    for name, row in table.items():
+        record["injection"].setdefault(name, {}).update(row)
     if arguments.page:
-        write_page(arguments.page, table, bench)
-    for problem in bench.problems[:50]:
-        print(f"  {problem}")
+        save_record(record)
+        write_page(arguments.page, record)
     print(f"{bench.runs} runs, {len(bench.problems)} problems")
     return int(bool(bench.problems))
 

@@ -16,7 +16,7 @@ GOAL = 1_000_000
 
 def load_record() -> dict[str, Any]:
     """Return what was recorded: `injection` by command and fault, `readers` by name."""
-    empty = {"injection": {}, "readers": {}}
+    empty = {"injection": {}, "readers": {}, "atheris": {}}
     return empty | (json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {})
 
 
@@ -29,6 +29,7 @@ def write_page(path: Path, record: dict[str, Any]) -> None:
     """Write both tables between the marks of the page."""
     replace_between(path, "table", "\n".join(injection_table(record["injection"])))
     replace_between(path, "readers", "\n".join(reader_table(record["readers"])))
+    replace_between(path, "atheris", "\n".join(atheris_table(record["atheris"])))
 
 
 def injection_table(rows: dict[str, dict[str, dict[str, int]]]) -> list[str]:
@@ -68,6 +69,14 @@ def reader_table(rows: dict[str, dict[str, float]]) -> list[str]:
         f"{cases:,} cases of {len(rows)} readers in {seconds / 60:,.0f} CPU minutes. At these rates a million cases of "
         f"every reader take {hours:,.0f} CPU hours: `make faults CASES=1000000` continues from here.",
     ]
+
+
+def atheris_table(rows: dict[str, dict[str, int]]) -> list[str]:
+    """Return runs and findings of each reader that atheris has fuzzed."""
+    lines = [
+        f"| {name} | {row['runs']:,} | {row['seconds']} | {row['findings']} |" for name, row in sorted(rows.items())
+    ]
+    return ["| reader | runs | CPU s | findings |", "|---|---|---|---|", *lines]
 
 
 def replace_between(path: Path, mark: str, body: str) -> None:

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 from injection import can_mount, half_written, inject
+from page import atheris_table, injection_table, load_record, reader_table, write_page
 
-pytestmark = pytest.mark.slow
+DOCS = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["run", "build", "import"])
 def test_nothing_is_lost_and_the_rerun_equals_an_undisturbed_run(name: str, tmp_path: Path) -> None:
-    table, bench = inject([name], kills=1, disks=1, root=tmp_path, few=True)
+    table, bench = inject([name], kills=2, disks=1, root=tmp_path, few=True)
     assert bench.problems == []
-    assert table[name]["kill -9"] == 1 and ("full disk" in table[name]) == can_mount(tmp_path)
+    assert table[name]["kill -9 at a file operation"]["count"] == 1
+    assert ("full disk" in table[name]) == can_mount(tmp_path)
 
 
 def test_half_written_files_are_recognised(tmp_path: Path) -> None:
@@ -22,3 +25,25 @@ def test_half_written_files_are_recognised(tmp_path: Path) -> None:
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     (tmp_path / "c.json").write_text("{}", encoding="utf-8")
     assert half_written(tmp_path) == ["a.json", "b.parquet"]
+
+
+def test_the_page_shows_what_was_recorded(tmp_path: Path) -> None:
+    page = tmp_path / "faults.md"
+    page.write_text("a\n<!-- table -->\nold\n<!-- end of table -->\nb\n<!-- readers -->\n<!-- end of readers -->\n")
+    with page.open("a") as file:
+        file.write("<!-- atheris -->\n<!-- end of atheris -->\nc\n")
+    fault = {"count": 3, "problems": 1, "seed": 7}
+    reader = {"cases": 2000, "seed": 5, "seconds": 4.0, "findings": 0}
+    write_page(page, {"injection": {"run": {"kill -9": fault}}, "readers": {"csv": reader}, "atheris": {}})
+    lines = page.read_text().splitlines()
+    assert "| run | 3 | 1 |" in lines and "| all | 3 | 1 |" in lines and "old" not in lines
+    assert "| csv | 2,000 | 5 | 4 | 500 | 0 | 33 |" in lines
+    assert [line for line in lines if line in ("a", "b", "c")] == ["a", "b", "c"]
+
+
+def test_the_docs_show_the_record() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    record = load_record()
+    assert all(line in text for line in injection_table(record["injection"]))
+    assert all(line in text for line in reader_table(record["readers"]))
+    assert all(line in text for line in atheris_table(record["atheris"]))

@@ -140,6 +140,15 @@ def test_a_folder_that_is_not_a_warehouse_is_refused(repository: Path, tmp_path:
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
+def test_an_import_killed_while_it_wrote_its_first_manifest_is_repeated(repository: Path, tmp_path: Path) -> None:
+    leftover = tmp_path / "w" / ".steelyard-warehouse.json.b088ad0a8961.tmp"
+    leftover.parent.mkdir()
+    leftover.write_bytes(b'{"schema')
+    (leftover.parent / ".lock").touch()
+    import_results([repository], leftover.parent)
+    assert (leftover.parent / "warehouse.json").exists() and not leftover.exists()
+
+
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         import_results([tmp_path / "none"], tmp_path / "w")

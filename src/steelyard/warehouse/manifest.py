@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.errors import DataError, ResultError
-from steelyard.files import write_atomic
+from steelyard.files import TEMPORARY, remove_leftovers, write_atomic
 from steelyard.warehouse.tables import SCHEMA_VERSION
 
 FILE = "warehouse.json"
@@ -77,8 +77,9 @@ class WarehouseFolder:
     def writing(self) -> Iterator[None]:
         """Hold the lock of the folder; a second import waits."""
         if self.path.exists() and not (self.path / FILE).exists() and any(self.path.iterdir()):
-            strangers = [entry.name for entry in self.path.iterdir() if not OWN.fullmatch(entry.name)]
-            if [name for name in strangers if name != ".lock"]:
+            names = [entry.name for entry in self.path.iterdir() if entry.name != ".lock"]
+            strangers = [name for name in names if not OWN.fullmatch(name) and not TEMPORARY.fullmatch(name)]
+            if strangers:
                 raise DataError(
                     f"the folder is not empty and is not a warehouse: it contains {strangers[0]!r}",
                     path=self.path,
@@ -88,6 +89,7 @@ class WarehouseFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             with (self.path / ".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
+                remove_leftovers([self.path])
                 yield
         except OSError as error:
             raise ResultError(
