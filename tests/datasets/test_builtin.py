@@ -22,6 +22,8 @@ from steelyard.types import Task
 CUT_ALL = "from steelyard.datasets import builtin; [builtin.load(name) for name in builtin.names()]"
 ALL = (*builtin.names(), *builtin.full_names())
 
+pytestmark = pytest.mark.slow  # every set is built, the large ones too
+
 
 def cutter(home: Path, hash_seed: str) -> subprocess.Popen[bytes]:
     environment = os.environ | {"STEELYARD_HOME": str(home), "PYTHONHASHSEED": hash_seed}
