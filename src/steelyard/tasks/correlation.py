@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from steelyard.tasks.resampling import interval_of, resampled_counts
 from steelyard.types import Float64, Interval
+from steelyard.vectors.threads import single_threaded_blas
 
 OWN = "similarity"
 """The similarity that the model declares."""
@@ -75,7 +76,8 @@ def _resampled(kinds: Mapping[str, tuple[Float64, Mapping[str, Float64]]]) -> di
         return {}
     # Single precision is enough for the spread of resamples, which is a thousand times wider than its rounding.
     columns = np.column_stack([column for kind in kinds.values() for column in _moments(*kind)]).astype(np.float32)
-    sums = np.concatenate([counts.astype(np.float32) @ columns for counts in resampled_counts(pairs)]) / pairs
+    with single_threaded_blas():  # small products, between which threads of BLAS would spin
+        sums = np.concatenate([counts.astype(np.float32) @ columns for counts in resampled_counts(pairs)]) / pairs
     values: dict[str, Float64] = {}
     at = iter(sums.T.astype(np.float64))
     for kind, (_, others) in kinds.items():

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.types import Float64, Interval
+from steelyard.vectors.threads import single_threaded_blas
 
 Counts = npt.NDArray[np.uint16]
 """How often items were drawn, in few bytes."""
@@ -78,7 +79,8 @@ def mean_intervals(
     if items < 2:
         return {}
     columns = np.column_stack(list(values.values()))
-    means = np.concatenate([counts @ columns for counts in resampled_counts(items)]) / items
+    with single_threaded_blas():  # small products, between which threads of BLAS would spin
+        means = np.concatenate([counts @ columns for counts in resampled_counts(items)]) / items
     found = {name: interval_of(line, metrics[name], bounds) for name, line in zip(values, means.T, strict=True)}
     return {name: interval for name, interval in found.items() if interval is not None}
 
