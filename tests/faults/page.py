@@ -67,7 +67,7 @@ def reader_table(rows: dict[str, dict[str, float]]) -> list[str]:
         *lines,
         "",
         f"{cases:,} cases of {len(rows)} readers in {seconds / 60:,.0f} CPU minutes. At these rates a million cases of "
-        f"every reader take {hours:,.0f} CPU hours: `make faults CASES=1000000` continues from here.",
+        f"each of them take {hours:,.0f} CPU hours: `make faults CASES=1000000` continues from here.",
     ]
 
 
