@@ -174,6 +174,7 @@ CASES = [
         target=8,
         against="bm25s",
         tolerance=0.05,
+        reason="A third of our time is numpy's sort, whose AVX-512 code is 6 times slower than its AVX2 code on Zen 4.",
     ),
     Case(
         4,
