@@ -42,6 +42,8 @@ _PORTION = 1 << 18, 1 << 19
 The arrays of a portion stay in the cache of the processor and in memory that was freed before. With eight times as many
 characters, n-grams take twice the time, most of it for new pages of memory, and three times the memory.
 """
+_STRINGS_PORTION = 1 << 21, 1 << 23
+"""The same for analysers that make strings."""
 
 _SHARED = 1 << 24
 """From so many characters on, several threads index; for less, starting them costs more than they save."""
@@ -116,11 +118,13 @@ class Bm25:
         characters = sum(map(len, texts))
         numbering, builder = PostingsBuilder(len(corpus)), self._builder(len(corpus), characters)
         workers = threads(self.threads) if characters >= _SHARED else 1
-        spans = text_chunks(texts, min(max(characters // 16, _PORTION[0]), _PORTION[1]))
+        # The distinct strings of code and of segmenters are analysed again in every portion.
+        portion = _PORTION if policy.kind == "default" and "code" not in policy.languages else _STRINGS_PORTION
+        spans = text_chunks(texts, min(max(characters // 16, portion[0]), portion[1]))
         analysed = in_order(lambda span: (span, _analyse(policy, texts, *span)), spans, workers)
-        for portion in in_order(numbering.portion, _numbered(analysed, readers, read), workers):
-            builder.append(portion)
-            tick(portion.documents)
+        for postings_part in in_order(numbering.portion, _numbered(analysed, readers, read), workers):
+            builder.append(postings_part)
+            tick(postings_part.documents)
         postings = builder.finish(len(readers.vocabulary), FORMS[self.form], self.k1, self.b, self.delta, workers)
         if workers > 1:
             return_freed_memory()
