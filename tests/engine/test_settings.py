@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import threading
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import api_server
 import numpy as np
 import pytest
 
-import steelyard
 from steelyard import evaluate, load_task
 from steelyard.compat.evalscope import run_task
 from steelyard.config import Settings
@@ -25,7 +23,6 @@ TASK = Task.of(
     {"q1": {"nile": 1}, "q2": {"alps": 1}},
     language="en",
 )
-WRITERS = {"update", "pop", "setdefault", "clear", "popitem"}
 PUBLISHED = "NanoMMTEB-v2/belebele"
 
 
@@ -116,19 +113,3 @@ def test_two_configs_have_their_own_keys_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert outcomes == {"right-key": ["done"], "wrong-key": ["failed"]}
-
-
-def test_no_module_writes_the_environment() -> None:
-    writers = []
-    for path in Path(steelyard.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _is_environ(node.value)
-            called = isinstance(node, ast.Attribute) and node.attr in WRITERS and _is_environ(node.value)
-            named = isinstance(node, ast.Attribute | ast.Name) and "putenv" in getattr(node, "attr", "")
-            if stored or called or named:
-                writers.append(f"{path.name}:{node.lineno}")
-    assert not writers
-
-
-def _is_environ(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "environ"
