@@ -21,11 +21,12 @@ def scores(path: str | Path, data: object) -> list[Score]:
 
 
 def test_new_files_of_mteb_give_a_score_per_split_and_subset() -> None:
-    test, validation = scores("results/BAAI__bge-m3/5617a9/STSB.json", mteb_result("STSB", 0.5, note="kept"))
+    data = {**mteb_result("STSB", 0.5, note="kept"), "phases": [1, 2]}
+    test, validation = scores("results/BAAI__bge-m3/5617a9/STSB.json", data)
     assert (test.model, test.revision, test.task, test.split) == ("BAAI/bge-m3", "5617a9", "STSB", "test")
     assert (test.main_score, test.metrics, test.languages) == (0.5, {"cosine_spearman": 0.5}, ["cmn-Hans"])
-    assert test.extra == {"note": "kept"}
-    assert validation.split == "validation"
+    assert test.extra == {"note": "kept", "phases": [1, 2]}
+    assert (validation.split, validation.extra) == ("validation", {"note": "kept"})
 
 
 def test_old_files_of_mteb_give_a_score_per_subset_under_the_new_names() -> None:

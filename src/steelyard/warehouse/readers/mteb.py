@@ -83,6 +83,7 @@ def _read_new(data: dict[str, Any], common: dict[str, Any], extra: dict[str, Any
                 extra={**extra, **unknown},
                 **common,
             )
+            extra = {}  # once for a file: mteb's timings of 1,656 subsets are half a megabyte
 
 
 def _limit(data: dict[str, Any], split: str, row: dict[str, Any]) -> int | None:
