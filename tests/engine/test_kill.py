@@ -21,6 +21,8 @@ from engine_parts import small_task
 from steelyard.datasets import write_nano_set
 from steelyard.results import QueryScores, Result, ResultStore
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("STEELYARD_KILLS", "20"))
 MODELS = ("bm25", "bm25?k1=0.9&b=0.4", "[bm25, bm25?k1=0.9&b=0.4]")
 TASKS = 6

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("steelyard-trigram", "steelyard-parts")
 FAQ = """Q: How long is the Nile?

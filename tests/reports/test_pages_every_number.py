@@ -19,6 +19,8 @@ from page_numbers import Place, mismatch, numbers, places
 
 from steelyard.reports.pages.render.markdown import markdown
 
+pytestmark = pytest.mark.slow
+
 SETS = {
     "english": english_page,
     "languages": pool_page,

@@ -19,6 +19,8 @@ from steelyard.reports.pages import GroupValues, measure_group
 from steelyard.reports.pages.render.blocks import Page
 from steelyard.reports.pages.render.group_page import group_page
 
+pytestmark = pytest.mark.slow
+
 CODES = ("de", "es", "fr", "ru", "ar")
 HEADINGS = {"BM25 Profile": "bm25", "Dense Profile": "dense", "Reranking Hybrid Profile": "hybrid"}
 

@@ -13,6 +13,8 @@ from steelyard.reports.pages import Profile, TaskValues, measure_task
 from steelyard.reports.pages.measure.text_languages import read
 from steelyard.types import Task
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("bm25", "dense", "hybrid")
 
 

@@ -15,6 +15,8 @@ from steelyard.reports.pages.diagnose.evidence import names_of
 from steelyard.retrievers.bm25.retriever import Bm25
 from steelyard.types import Corpus
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = {"ar": "arabic", "hi": "devanagari", "ja": "japanese", "ko": "hangul", "ru": "cyrillic", "zh": "han"}
 APPROXIMATELY = {"rel": 1e-6, "abs": 1e-9}
 
