@@ -141,3 +141,10 @@ def test_wrong_arguments_are_usage_errors() -> None:
         audit([TASK, TASK], records=["text"])
     with pytest.raises(UnknownName):
         audit(TASK, records=["text"], parts=["quries"])
+
+
+def test_training_data_without_texts_shows_nothing_clean(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "numbers.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
+    with pytest.raises(DataError):
+        audit(TASK, [tmp_path / "empty.csv", tmp_path / "numbers.jsonl"])

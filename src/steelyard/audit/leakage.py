@@ -19,7 +19,7 @@ from steelyard.audit.scan import Checkpoint, Progress, Scan, Scanner, no_progres
 from steelyard.audit.semantic import SemanticIndex
 from steelyard.audit.training_data import TrainingFile, training_files
 from steelyard.datasets import load_any, task_names
-from steelyard.errors import UsageError
+from steelyard.errors import DataError, UsageError
 from steelyard.types import Task
 from steelyard.types.samples import AnyTask, ClusterTask, LabelTask, PairTask, SummaryTask
 
@@ -92,6 +92,7 @@ def audit(
     matcher = Matcher(side, thresholds)
     scanner = Scanner(matcher, threads=threads, semantic=semantic, progress=progress)
     scan = scanner.scan(files, columns, checkpoint)
+    _check_texts(scan)
     chance = _add_semantic(semantic, scan, settings) if semantic is not None else None
     findings = find(matcher, scan, chance)
     created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -102,6 +103,15 @@ def audit(
     if checkpoint is not None:
         checkpoint.remove()
     return result
+
+
+def _check_texts(scan: Scan) -> None:
+    """Refuse training data without any text: nothing can be found in it, and no set would be shown to be clean."""
+    if scan.texts == 0 and not any(file.error for file in scan.files):
+        raise DataError(
+            f"the training data has no texts: {scan.rows:,} rows in {len(scan.files)} files",
+            hint="check the path; name the text columns with --columns",
+        )
 
 
 def _settings(
