@@ -91,6 +91,19 @@ def test_runs_are_scored_on_their_task(tmp_path: Path) -> None:
         compare(wrong, loose, tasks=[task])
 
 
+def test_without_tasks_stored_results_are_compared_also_of_tasks_from_files(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "red apple"}\n{"_id": "b", "text": "blue sky"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "red apple"}\n{"_id": "2", "text": "sky"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t1\n2\ta\t1\n")
+    results = tmp_path / "results"
+    steelyard.evaluate(["bm25", "bm25?k1=2"], tmp_path, results=results)
+    comparison = compare("bm25", "bm25?k1=2", results=results)
+    assert [task.task for task in comparison.tasks] == [f"local/{tmp_path.name}"]
+    with pytest.raises(MissingPart) as caught:  # the name of such a task cannot be loaded again
+        compare("bm25", "bm25?k1=3", results=results)
+    assert "-t" in str(caught.value.hint)
+
+
 def test_stored_refuses_what_is_missing_with_the_command_that_gets_it(tmp_path: Path) -> None:
     steelyard.evaluate("bm25", "NanoAlmanac/en", results=tmp_path, limit=5)
     with pytest.raises(MissingPart) as caught:

@@ -193,7 +193,18 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
         own = list(dict.fromkeys(tasks)) if tasks else []
         new = iter(_evaluated(rest, own, source) if rest else [])
         return [next(read) if place in from_store else next(new) for place in range(len(models))]
-    tasks = tasks or list(dict.fromkeys(r.task for name in names for r in _every(source).filter(model=name) if r.done))
+    if not tasks:
+        stored = _every(source)
+        done = {name: [r.task for r in stored.filter(model=name) if r.done] for name in names}
+        if all(done.values()):
+            return _stored(names, [], source)
+        tasks = list(dict.fromkeys(task for done_tasks in done.values() for task in done_tasks))
+        if from_files := [task for task in tasks if str(task).startswith("local/")]:
+            missing = next(name for name in names if not done[name])
+            raise MissingPart(
+                f"{source.folder} has no result of {missing} on {from_files[0]}, which was read from files",
+                hint="name the files of the tasks with -t, so that it can be evaluated",
+            )
     if not tasks:
         raise UsageError("no task to compare on", hint="name tasks with -t, such as -t NanoAlmanac")
     results = evaluate(
