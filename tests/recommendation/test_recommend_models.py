@@ -153,13 +153,6 @@ def test_the_front_has_what_nothing_beats() -> None:
 
 def test_the_cheapest_choice_that_is_as_good_as_the_best_is_recommended() -> None:
     values = np.random.default_rng(0).random(60)
-    results = scores(
-        {
-            "big": (values * 0.9 + 0.1).tolist(),
-            "small": (values * 0.9 + 0.099).tolist(),
-            "tiny": (values * 0.5).tolist(),
-        }
-    )
     noise = np.random.default_rng(1).normal(0, 0.05, 60)
     results = scores(
         {
@@ -182,6 +175,26 @@ def test_the_cheapest_choice_that_is_as_good_as_the_best_is_recommended() -> Non
     assert nothing.recommended is None and nothing.sentences()
     by_latency = Recommendation(ranked, results, cheapest="latency")
     assert by_latency.recommended is ranked[1]
+
+
+def test_the_sentence_has_the_p_value_of_the_recommended_choice() -> None:
+    values = np.random.default_rng(0).random(60)
+    noise = np.random.default_rng(1).normal(0, 0.05, 60)
+    results = scores(
+        {
+            "float": values.tolist(),
+            "int8": values.tolist(),
+            "small": (values + noise - noise.mean() - 0.01).tolist(),
+        }
+    )
+    ranked = (
+        choice("int8", float(values.mean()), 0.1, 2048),  # as good as "float", with which the others are compared
+        choice("float", float(values.mean()), 0.1, 8192),
+        choice("small", float(values.mean()) - 0.01, 0.01, 64),
+    )
+    found = Recommendation(ranked, results)
+    assert found.recommended is ranked[2] and 0.05 < found.p_values["small"] < 0.9
+    assert f"p = {found.p_values['small']:.3f}" in found.sentences()[1]
 
 
 def test_a_price_counts_where_a_service_has_one() -> None:

@@ -208,10 +208,11 @@ def sentences(recommendation: Recommendation) -> list[str]:
             "It has the highest quality" + (" and is the cheapest of those that are as good." if others else ".")
         )
     else:
-        p = recommendation.p_values.get(best.model, recommendation.p_values.get(chosen.model, 1.0))
+        tested = recommendation.p_values  # of equal qualities, any may be the one that the others were compared with
+        p = tested.get(chosen.model, tested.get(best.model, 1.0))
         lines.append(
-            f"It cannot be distinguished from the best, {best.model} (quality {best.quality:.4f}, p = {p:.3f}), "
-            f"{_comparison(chosen, best)}."
+            f"It cannot be distinguished from the best, {best.model} (quality {best.quality:.4f}, p = {p:.3f} with "
+            f"Holm's correction), {_comparison(chosen, best)}."
         )
     dropped = len(recommendation.choices) - len(recommendation.feasible)
     if dropped:
