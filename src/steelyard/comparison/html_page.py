@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from steelyard import __version__
 from steelyard.comparison import text
 from steelyard.comparison.model import Difference
-from steelyard.reports.components.charts import SERIES_CLASSES, SHAPES, legend
+from steelyard.reports.components.charts import SERIES_CLASSES, SHAPES, even_ticks, legend
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 from steelyard.types import Float64
 
@@ -168,7 +168,7 @@ def forest_plot(rows: Sequence[ForestRow], title: str, left_label: str, right_la
     left = 20 + 7.2 * max((len(_short(row.name)) for row in rows), default=0)
     width, step, top = 560, 22, 40
     height = top + step * len(rows) + 34
-    ticks = even_ticks([end for row in rows for end in (row.value, row.low, row.high) if end is not None])
+    ticks = even_ticks([0.0, *(end for row in rows for end in (row.value, row.low, row.high))], steps=7)
 
     def x(value: float) -> float:
         return round(left + width * (value - ticks[0]) / (ticks[-1] - ticks[0]), 1)
@@ -212,7 +212,7 @@ def scatter(clouds: Sequence[Cloud], title: str, horizontal: str, vertical: str)
     """
     size, left, top = 380, 60, 16
     values = [float(v) for cloud in clouds for axis in (cloud.horizontal, cloud.vertical) for v in axis]
-    ticks = even_ticks([0.0, 1.0, *values])
+    ticks = even_ticks([0.0, 1.0, *values], steps=7)
     low, high = ticks[0], ticks[-1]
 
     def place(value: float) -> float:
@@ -255,22 +255,6 @@ def _points(cloud: Cloud, number: int, left: float, bottom: float, place: object
             )
         )
     return marks
-
-
-def even_ticks(values: Sequence[float]) -> list[float]:
-    """Return four to nine even steps that hold 0 and all values.
-
-    >>> even_ticks([-0.02, 0.031]), even_ticks([0.0])
-    ([-0.02, -0.01, 0.0, 0.01, 0.02, 0.03, 0.04], [-0.01, 0.0, 0.01])
-    """
-    low, high = min([0.0, *values]), max([0.0, *values])
-    if high - low < 1e-9:
-        return [-0.01, 0.0, 0.01]
-    rough = (high - low) / 7
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(place * step, 12) for place in range(first, last + 1)]
 
 
 def _short(name: str) -> str:

@@ -32,6 +32,9 @@ AXES: Mapping[str, tuple[str, Callable[[Costs], float | None]]] = {
 }
 """The costs that fronts are drawn against."""
 
+SMALLEST = 1e-9
+"""A cost of nothing, where logarithms of costs are compared."""
+
 
 def pareto(choices: Sequence[Choice], cost: Callable[[Costs], float | None]) -> list[Choice]:
     """Return the choices that no other beats in both quality and cost, the cheapest first; unknown costs are left out.

@@ -11,14 +11,13 @@ from typing import Any, Literal, get_args
 
 from steelyard.errors import UsageError
 from steelyard.files import write_output
-from steelyard.recommendation.choice import AXES, Choice, pareto
+from steelyard.recommendation.choice import AXES, SMALLEST, Choice, pareto
 from steelyard.recommendation.constraints import Constraints
 from steelyard.results import Results
 from steelyard.results.display.text_table import text_table
 
 Cheapest = Literal["balanced", "latency", "bytes", "price"]
 CHEAPEST: tuple[Cheapest, ...] = get_args(Cheapest)
-SMALLEST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,8 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
     width, step, top = 560, 16 + 7 * len(series), 26
     height = top + step * len(rows) + 26
 
-    ticks = _ticks([end for row in dots for dot in row if dot for end in (dot.value, dot.low, dot.high)])
+    ends = [end for row in dots for dot in row if dot for end in (dot.value, dot.low, dot.high)]
+    ticks = even_ticks([0.0, 1.0, *ends])
 
     def x(value: float) -> float:
         return round(left + width * (value - ticks[0]) / (ticks[-1] - ticks[0]), 1)
@@ -74,23 +75,26 @@ def dot_plot(rows: Sequence[str], series: Sequence[str], dots: Sequence[Sequence
                 marks.append(
                     tag("line", x1=x(dot.low), x2=x(dot.high), y1=y, y2=y, class_=f"bar s{s % SERIES_CLASSES}")
                 )
-            marks.append(_mark(s, x(dot.value), y, note))
+            marks.append(mark(s, x(dot.value), y, note))
     return _frame(title, left + width + 20, height, *grid, *marks, kind="chart narrow")
 
 
-def _ticks(values: Iterable[float | None]) -> list[float]:
-    """Return five to ten even steps that include 0, 1 and all values, which may be correlations or counts.
+def even_ticks(values: Iterable[float | None], steps: int = 8) -> list[float]:
+    """Return round, even ticks around all values, about as many as `steps`.
 
-    >>> _ticks([0.4]), _ticks([-0.3, 0.5, None])
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    >>> _ticks([-2, 31.5])
-    [-5.0, 0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]
+    >>> even_ticks([0.0, 0.4, 1.0]), even_ticks([0.837, 0.98], steps=4)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.8, 0.85, 0.9, 0.95, 1.0])
+    >>> even_ticks([-0.02, 0.0, None, 0.031], steps=7), even_ticks([0.5])
+    ([-0.02, -0.01, 0.0, 0.01, 0.02, 0.03, 0.04], [0.49, 0.5, 0.51])
     """
-    known = [0.0, 1.0, *(value for value in values if value is not None)]
-    rough = (max(known) - min(known)) / 8
+    known = [value for value in values if value is not None]
+    low, high = min(known), max(known)
+    if high - low < 1e-9:
+        return [round(low + step, 12) for step in (-0.01, 0.0, 0.01)]
+    rough = (high - low) / steps
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * 0.999)
-    first, last = math.floor(min(known) / step + 1e-9), math.ceil(max(known) / step - 1e-9)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(place * step, 12) for place in range(first, last + 1)]
 
 
@@ -112,10 +116,10 @@ def legend(series: Sequence[str], places: Sequence[int] | None = None) -> Markup
 
 def swatch(series: int, name: str) -> Markup:
     """Return the mark of a series, small enough for a line of text."""
-    return tag("svg", _mark(series, 8, 8, name), viewBox="0 0 16 16", class_="swatch", aria_hidden="true")
+    return tag("svg", mark(series, 8, 8, name), viewBox="0 0 16 16", class_="swatch", aria_hidden="true")
 
 
-def _mark(series: int, x: float, y: float, note: str) -> Markup:
+def mark(series: int, x: float, y: float, note: str) -> Markup:
     """Return a circle, square, diamond or triangle in turn, so that colour is never the only difference."""
     return tag(
         "path",
@@ -169,7 +173,7 @@ def bars(
                 y = _round(top + height - tall - 5)
                 shapes.append(tag("text", f"{count:,}", x=_round(x + thick / 2), y=y, class_="tick"))
             if len(series) > 1:
-                shapes.append(_mark(s, _round(x + thick / 2), top + height + 9, label))
+                shapes.append(mark(s, _round(x + thick / 2), top + height + 9, label))
         shapes.append(tag("text", name, x=_round(middle), y=top + height + 30, class_="tick"))
     base = tag("line", x1=left, x2=left + width, y1=top + height, y2=top + height, class_="grid")
     foot = tag("text", axis, x=left + width / 2, y=top + height + 48, class_="tick axis")
