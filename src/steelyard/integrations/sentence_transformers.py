@@ -39,7 +39,7 @@ LOG = logging.getLogger(__name__)
 TaskLike = str | Path | Task
 
 
-class SteelyardEvaluator(BaseEvaluator):
+class SteelyardEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy does not read its package
     """Evaluate a dense, sparse or multi-vector encoder on retrieval tasks while it is trained.
 
     Every call returns the main score of each task, their mean, and a comparison with the best confirmed checkpoint so
@@ -60,7 +60,7 @@ class SteelyardEvaluator(BaseEvaluator):
         write_csv: bool = True,
         settings: Settings | None = None,
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         if not 0 < alpha < 1:
             raise UsageError.invalid("alpha", expected="between 0 and 1", found=alpha, option="alpha")
         self.name, self.limit, self.seed, self.batch_size = name, limit, seed, batch_size
@@ -164,7 +164,7 @@ class SteelyardCrossEncoderEvaluator(SteelyardEvaluator):
         return live_reranker(model, label, self.first, depth=self.depth, batch_size=self.batch_size)
 
 
-class SteelyardCallback(TrainerCallback):
+class SteelyardCallback(TrainerCallback):  # type: ignore[misc]
     """Stop training when there is no real gain any more; evaluate, where the trainer has no evaluator itself.
 
     A gain is real if a paired test on the same queries finds the newest checkpoint better than the best confirmed one.
