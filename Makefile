@@ -4,6 +4,8 @@ BIN := .venv/bin
 WORKERS ?= 2
 SEED ?= 1
 CASES ?= 100000
+# Without compiled files, pytest rewrites every assertion in each worker, and each command of a test compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check lint types contracts tests shuffle faults mutants browser shells docs site lowest bench lock audit sbom clean
 help: ## List the targets

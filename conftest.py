@@ -5,14 +5,24 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+SOURCE = Path(__file__).parent / "src"
 
 
 def pytest_configure() -> None:
     """Handle SIGINT also where the suite was started with it ignored (`nohup make test &`, many CI runners)."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not import modules without doctests: one of them brings torch."""
+    if collection_path.suffix == ".py" and collection_path.is_relative_to(SOURCE):
+        return None if ">>>" in collection_path.read_text(encoding="utf-8") else True
+    return None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,17 +17,36 @@ settings.load_profile("unhurried")
 
 
 MARKERS = {
+    "slow": re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE),
     "torch": re.compile(r"\b(torch|sentence_transformers|mteb_parts|onnxruntime|save_bert|bert)\b|import mteb"),
     "browser": re.compile(r"chromium|playwright"),
     "server": re.compile(r"\b(loopback|hub_server|modelscope_server|api_server|search_servers|postgres)\b"),
 }
-"""Markers that a test file gets from what its text uses; `slow` is set by hand."""
+"""Markers that all tests of a file get from what its text uses; single tests are marked `slow` by hand."""
 
 
 @cache
 def _markers(path: Path) -> tuple[str, ...]:
     text = path.read_text(encoding="utf-8")
     return tuple(name for name, pattern in MARKERS.items() if pattern.search(text))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files of which `-m "not torch and not server"` would deselect every test, nor modules without tests."""
+    if collection_path.suffix != ".py" or collection_path == Path(__file__):
+        return None
+    if not collection_path.name.startswith("test_"):
+        return True
+    terms = config.getoption("markexpr").split(" and ")
+    excluded = {term.removeprefix("not ") for term in terms if re.fullmatch(r"not \w+", term)}
+    return True if excluded.intersection(_markers(collection_path)) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in `src` only."""
+    collectors = yield
+    return [collector for collector in collectors if isinstance(collector, pytest.Module)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
