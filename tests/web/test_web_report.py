@@ -211,6 +211,18 @@ def test_all_metrics_and_whole_names_are_in_view(page: Any, tmp_path: Path, widt
 
 @pytest.mark.slow
 @pytest.mark.browser
+def test_the_interval_of_a_mean_is_that_of_the_console_and_stays_below_100(page: Any, tmp_path: Path) -> None:
+    ranges = {"NanoX/en": Interval(0.4, 1.0), "NanoX/zh": Interval(0.3, 1.0)}
+    found = [replace(result(task, "bm25", [1.0, 1.0, 0.9]), intervals={"ndcg_at_10": ranges[task]}) for task in ranges]
+    page.goto(write_report(Results(found), tmp_path / "report.html").as_uri() + "#/model/results/bm25")
+    page.wait_for_selector("dl")
+    low, high = 29 / 30 - np.hypot(17 / 30, 20 / 30) / 2, 29 / 30 + np.hypot(1, 1) / 60
+    assert f"{100 * low:.2f} to {100 * high:.2f}" in page.locator("dl").first.inner_text()
+    assert f"±{(high - low) / 2:.3f}" in str(Results(found)).splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.browser
 def test_long_names_and_errors_do_not_make_the_page_wider_than_the_window(page: Any, tmp_path: Path) -> None:
     long = "bm25 > rerank:" + "a_folder/without_a_blank/" * 8 + "?depth=50"
     miss = (Miss("q", "q" * 200, None, "x", "x" * 200, "y", "y" * 200),)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from itertools import zip_longest
-from math import hypot
 from typing import TYPE_CHECKING
 
 from steelyard.results.display.model_labels import short_names
+from steelyard.stats.intervals import interval_of_mean
 from steelyard.text.display import broken_at, display_width, is_plain, plain
 
 if TYPE_CHECKING:
@@ -55,9 +55,14 @@ def _mean_row(results: Results, metric: str | None, means: dict[str, float]) -> 
 def _mean_spread(results: Results, model: str, metric: str | None) -> str:
     """Return half the width of the interval of a mean over tasks, from the intervals of the tasks."""
     cells = [cell for label in results.common_tasks(metric) if (cell := results.cell(label, model))]
-    intervals = [cell.intervals.get(metric or cell.main_metric) for cell in cells]
-    halves = [(interval.high - interval.low) / 2 for interval in intervals if interval]
-    return _half(hypot(*halves) / len(halves)) if halves and len(halves) == len(cells) else ""
+    names = [metric or cell.main_metric for cell in cells]
+    scores = [cell.metrics.get(name) for cell, name in zip(cells, names, strict=True)]
+    intervals = [cell.intervals.get(name) for cell, name in zip(cells, names, strict=True)]
+    known = [(score, one) for score, one in zip(scores, intervals, strict=True) if score is not None and one]
+    if not known or len(known) < len(cells):
+        return ""
+    mean = interval_of_mean([score for score, _ in known], [one for _, one in known])
+    return _half((mean.high - mean.low) / 2)
 
 
 def _row_metric(results: Results, cells: Sequence[Result], metric: str | None) -> str:

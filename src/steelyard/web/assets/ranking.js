@@ -75,10 +75,13 @@
     }
   }
 
-  /** Intervals of means over queries, from those of the tasks, which are samples of their own: as in the console. */
+  /** The interval of a mean over queries, from those of the tasks: `interval_of_mean` of the console, in `steelyard.stats`. */
   S.overQueries = (board, cells, weight) => {
     if (!board.low || cells.some((i) => i === undefined || board.low[i] === null)) return null;
-    return Math.hypot(...cells.map((i, k) => (weight[k] * (board.high[i] - board.low[i])) / 2));
+    const mean = cells.reduce((sum, i, k) => sum + weight[k] * board.score[i], 0);
+    const below = Math.hypot(...cells.map((i, k) => weight[k] * (board.score[i] - board.low[i])));
+    const above = Math.hypot(...cells.map((i, k) => weight[k] * (board.high[i] - board.score[i])));
+    return { low: mean - below, high: mean + above, over: "queries" };
   };
 
   /** Mean and interval of some cells: over queries where all have an interval, else over four tasks or more. */
@@ -86,8 +89,8 @@
     const values = cells.map((i) => board.score[i]), n = values.length;
     if (!n) return null;
     const mean = values.reduce((a, b) => a + b, 0) / n;
-    const half = S.overQueries(board, cells, cells.map(() => 1 / n));
-    if (half !== null) return { mean, low: mean - half, high: mean + half, over: "queries" };
+    const found = S.overQueries(board, cells, cells.map(() => 1 / n));
+    if (found !== null) return { mean, ...found };
     if (n < LEAST_TASKS) return { mean };
     const row = { mean, values };
     resample([row], cells, cells.map(() => 1 / n));
@@ -96,10 +99,8 @@
 
   /** Take what was computed from the scores of queries: intervals always, ranks and ties if nothing is filtered. */
   function stored(board, rows, tasks, weight) {
-    const halves = rows.map((row) => S.overQueries(board, row.cells, weight));
-    if (rows.length && halves.every((half) => half !== null)) {
-      rows.forEach((row, i) => Object.assign(row, { low: row.mean - halves[i], high: row.mean + halves[i], over: "queries" }));
-    }
+    const found = rows.map((row) => S.overQueries(board, row.cells, weight));
+    if (rows.length && found.every((one) => one !== null)) rows.forEach((row, i) => Object.assign(row, found[i]));
     if (tasks.length < board.tasks.length || weight.some((w) => w !== weight[0])) return;
     const places = new Map(board.places.map((place) => [place.model, place]));
     const ranked = rows.length && rows.every((row) => places.has(row.model)) && rows.length === places.size;
