@@ -32,7 +32,7 @@ def _markers(path: Path) -> tuple[str, ...]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import files of which `-m "not torch and not server"` would deselect every test, nor modules without tests."""
+    """Do not import files of which `-m "not torch and not server"` deselects every test, nor modules without tests."""
     if collection_path.suffix != ".py" or collection_path == Path(__file__):
         return None
     if not collection_path.name.startswith("test_"):

@@ -194,7 +194,7 @@ def test_each_fault_is_found_where_it_is(fault: Fault, tmp_path: Path) -> None:
 
 def test_every_kind_of_fault_is_tried() -> None:
     # The checksum of a manifest is tried with Nano-sets, the values of click logs and of samples with these.
-    # What else may happen to judgements outside the corpus is in test_missing_judgements.py.
+    # What else may happen to judgements outside the corpus is in test_validation_missing_judgements.py.
     others = {"checksum", "missing-table", "value", "click-log", "default-split", *SAMPLE_KINDS}
     others |= {"unknown-document", "ignored-judgement"}
     others |= {"pairs", "missing-text", "negative-is-positive"}  # of questions with contexts

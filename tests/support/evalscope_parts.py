@@ -20,6 +20,56 @@ DOCUMENTS = {
 }
 QUERIES = {"q0": "where is the red bridge", "q1": "who is the king", "q2": "iron", "q3": "a ship in the harbour"}
 RELEVANT = {"q0": "d0", "q1": "d1", "q2": "d2", "q3": "d4"}
+ONE_STAGE: dict[str, Any] = {
+    "eval_backend": "RAGEval",
+    "eval_config": {
+        "tool": "MTEB",
+        "model": [
+            {
+                "model_name_or_path": "AI-ModelScope/m3e-base",
+                "pooling_mode": None,
+                "max_seq_length": 512,
+                "prompt": "",
+                "model_kwargs": {"torch_dtype": "auto"},
+                "encode_kwargs": {"batch_size": 128},
+            }
+        ],
+        "eval": {
+            "tasks": ["TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC"],
+            "verbosity": 2,
+            "output_folder": "outputs",
+            "overwrite_results": True,
+            "limits": 500,
+        },
+    },
+}
+"""EvalScope's own example of one stage, unchanged."""
+
+TWO_STAGES: dict[str, Any] = {
+    "eval_backend": "RAGEval",
+    "eval_config": {
+        "tool": "MTEB",
+        "model": [
+            {
+                "model_name_or_path": "AI-ModelScope/m3e-base",
+                "is_cross_encoder": False,
+                "max_seq_length": 512,
+                "model_kwargs": {"torch_dtype": "auto"},
+                "encode_kwargs": {"batch_size": 64},
+            },
+            {
+                "model_name_or_path": "OpenBMB/MiniCPM-Reranker",
+                "is_cross_encoder": True,
+                "max_seq_length": 512,
+                "prompt": "Generate a retrieval representation for this question",
+                "model_kwargs": {"torch_dtype": "auto"},
+                "encode_kwargs": {"batch_size": 32},
+            },
+        ],
+        "eval": {"tasks": ["T2Retrieval"], "verbosity": 2, "output_folder": "outputs", "limits": 100},
+    },
+}
+"""EvalScope's own example of two stages, unchanged."""
 
 
 def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:

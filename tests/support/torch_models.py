@@ -74,3 +74,18 @@ QUESTIONS = {
     "q4": "the letter",
 }
 RELEVANT = {"q0": {"d0"}, "q1": {"d1"}, "q2": {"d2", "d9"}, "q3": {"d5"}, "q4": {"d8", "d6"}}
+
+
+def save_cross_encoder(folder: Path) -> None:
+    """Write a tiny cross-encoder with random weights."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    words = tokenizer(folder)
+    torch.manual_seed(3)
+    settings = BertConfig(
+        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=64, num_labels=1, initializer_range=0.5,
+    )  # fmt: skip
+    BertForSequenceClassification(settings).save_pretrained(folder)
+    words.save_pretrained(folder)

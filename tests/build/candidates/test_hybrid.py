@@ -16,7 +16,7 @@ from steelyard.retrievers.candidates import drop_last
 from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 
-FIXTURE = json.loads((Path(__file__).parents[1] / "parity" / "hakari" / "hybrid.json").read_text(encoding="utf-8"))
+FIXTURE = json.loads((Path(__file__).parents[2] / "parity" / "hakari" / "hybrid.json").read_text(encoding="utf-8"))
 
 
 def ragged(lists: list[list[int]]) -> Ragged:

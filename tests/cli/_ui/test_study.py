@@ -17,7 +17,7 @@ from steelyard.cli.completion import SCRIPTS, completions
 from steelyard.config import Settings
 from steelyard.errors import DataError, UnknownName
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WORSE = "dense?precision=binary&truncate_dim=8"
 STUDY = """
 data = ["NanoAlmanac/en"]

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch_models
-from evalscope_parts import DOCUMENTS, QUERIES, first_generation, write_jsonl
-from test_evalscope import ONE_STAGE, TWO_STAGES
+from evalscope_parts import DOCUMENTS, ONE_STAGE, QUERIES, TWO_STAGES, first_generation, write_jsonl
 
 from steelyard import run_task
 from steelyard.compat.mteb.mteb_files import write_mteb_files
@@ -30,26 +29,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("models")
     torch_models.save_bert(folder / "a" / "m3e-base")
     torch_models.save_bert(folder / "b" / "m3e-base", seed=1)
-    cross_encoder(folder / "MiniCPM-Reranker")
+    torch_models.save_cross_encoder(folder / "MiniCPM-Reranker")
     return {
         "AI-ModelScope/m3e-base": folder / "a" / "m3e-base",
         "other": folder / "b" / "m3e-base",
         "OpenBMB/MiniCPM-Reranker": folder / "MiniCPM-Reranker",
     }
-
-
-def cross_encoder(folder: Path) -> None:
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification
-
-    words = torch_models.tokenizer(folder)
-    torch.manual_seed(3)
-    settings = BertConfig(
-        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=64, num_labels=1, initializer_range=0.5,
-    )  # fmt: skip
-    BertForSequenceClassification(settings).save_pretrained(folder)
-    words.save_pretrained(folder)
 
 
 @pytest.fixture(autouse=True)

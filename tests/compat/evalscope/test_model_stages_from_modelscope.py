@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch_models
-from evalscope_parts import first_generation
+from evalscope_parts import TWO_STAGES, first_generation
 from modelscope_server import serve
-from test_evalscope import TWO_STAGES
-from test_evalscope_models import cross_encoder
+from torch_models import save_cross_encoder
 
 FIRST, SECOND = "AI-ModelScope/m3e-base", "OpenBMB/MiniCPM-Reranker"
 
@@ -35,7 +34,7 @@ def evaluated(folder: Path, *flags: str, **environment: str) -> subprocess.Compl
 
 def test_models_and_data_of_the_example_come_from_modelscope(tmp_path: Path) -> None:
     torch_models.save_bert(tmp_path / "models" / FIRST)
-    cross_encoder(tmp_path / "models" / SECOND)
+    save_cross_encoder(tmp_path / "models" / SECOND)
     copies = first_generation(tmp_path / "copies") / "C-MTEB"
     repositories = {name: files_below(tmp_path / "models" / name) for name in (FIRST, SECOND)}
     repositories |= {f"C-MTEB/{folder.name}": files_below(folder) for folder in copies.iterdir()}

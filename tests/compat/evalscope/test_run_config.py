@@ -13,7 +13,16 @@ from typing import Any
 
 import api_server
 import pytest
-from evalscope_parts import QUERIES, RELEVANT, config, first_generation, retrieval_folder, write_jsonl
+from evalscope_parts import (
+    ONE_STAGE,
+    QUERIES,
+    RELEVANT,
+    TWO_STAGES,
+    config,
+    first_generation,
+    retrieval_folder,
+    write_jsonl,
+)
 
 from steelyard import run_task
 from steelyard.cli import main
@@ -27,56 +36,6 @@ from steelyard.config import Settings
 from steelyard.datasets import load_any
 from steelyard.engine import Results
 from steelyard.errors import DataError, SteelyardError, UnknownName, UsageError
-
-ONE_STAGE: dict[str, Any] = {
-    "eval_backend": "RAGEval",
-    "eval_config": {
-        "tool": "MTEB",
-        "model": [
-            {
-                "model_name_or_path": "AI-ModelScope/m3e-base",
-                "pooling_mode": None,
-                "max_seq_length": 512,
-                "prompt": "",
-                "model_kwargs": {"torch_dtype": "auto"},
-                "encode_kwargs": {"batch_size": 128},
-            }
-        ],
-        "eval": {
-            "tasks": ["TNews", "CLSClusteringS2S", "T2Reranking", "T2Retrieval", "ATEC"],
-            "verbosity": 2,
-            "output_folder": "outputs",
-            "overwrite_results": True,
-            "limits": 500,
-        },
-    },
-}
-"""EvalScope's own example, as it stands."""
-
-TWO_STAGES: dict[str, Any] = {
-    "eval_backend": "RAGEval",
-    "eval_config": {
-        "tool": "MTEB",
-        "model": [
-            {
-                "model_name_or_path": "AI-ModelScope/m3e-base",
-                "is_cross_encoder": False,
-                "max_seq_length": 512,
-                "model_kwargs": {"torch_dtype": "auto"},
-                "encode_kwargs": {"batch_size": 64},
-            },
-            {
-                "model_name_or_path": "OpenBMB/MiniCPM-Reranker",
-                "is_cross_encoder": True,
-                "max_seq_length": 512,
-                "prompt": "Generate a retrieval representation for this question",
-                "model_kwargs": {"torch_dtype": "auto"},
-                "encode_kwargs": {"batch_size": 32},
-            },
-        ],
-        "eval": {"tasks": ["T2Retrieval"], "verbosity": 2, "output_folder": "outputs", "limits": 100},
-    },
-}
 
 
 def entry(**fields: Any) -> ModelEntry:
@@ -265,7 +224,7 @@ def test_yaml_key_that_is_a_boolean(tmp_path: Path) -> None:
     assert caught.value.found == "True"
 
 
-FAULTS = Path(__file__).parents[2].parent / "shared" / "faults" / "inputs"
+FAULTS = Path(__file__).parents[3].parent / "shared" / "faults" / "inputs"
 
 
 @pytest.mark.skipif(not FAULTS.is_dir(), reason="no folder of fuzzed inputs")

@@ -17,7 +17,7 @@ from steelyard.engine import evaluate
 from steelyard.engine.plan import Profile
 from steelyard.retrievers.dense import DenseRetriever
 
-FILES = Path(__file__).parents[1] / "parity" / "mteb" / "files"
+FILES = Path(__file__).parents[2] / "parity" / "mteb" / "files"
 MODEL = MtebModel("fixture/table-minilm", "1", encode_kwargs={"show_progress_bar": False, "batch_size": 32})
 CASES: list[tuple[Profile, str]] = [
     ("mteb-1.14", "FixtureSTS"),

@@ -194,7 +194,7 @@ def test_vectors_have_the_role_that_mteb_tells() -> None:
 
 
 def test_the_snippets_of_the_docs_run(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "mteb.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "mteb.md").read_text(encoding="utf-8")
     snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(snippets) == 2
     for snippet in snippets:

@@ -194,7 +194,7 @@ def test_a_home_that_cannot_be_written_is_told_and_does_without(
 
 
 def test_the_docs_name_every_task() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "builtin-sets.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "builtin-sets.md").read_text(encoding="utf-8")
     for name in builtin.names():
         group, task = name.split("/")
         assert f"`{name}`" in page or (group == "NanoAlmanac" and f"`{task}`" in page), name

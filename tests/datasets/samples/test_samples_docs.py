@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("<!-- samples: begin -->")[2].partition("<!-- samples: end -->")[0]
 EXAMPLES = re.findall(r"^\*\*([\w ]+)\*\*.*?^```console\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
 

@@ -307,7 +307,7 @@ print("went on")
 
 def test_a_full_disk_costs_a_note_not_the_run(home):
     """A process that may write no more than 1,000 bytes to a file; what was stored before is still found."""
-    program = FULL_DISK.format(tests=str(Path(__file__).parents[1] / "support"))
+    program = FULL_DISK.format(tests=str(Path(__file__).parents[2] / "support"))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "went on\n", done.stderr
     assert [path.name for path in home.rglob(".*") if path.is_file()] == [], "a half-written file stayed"

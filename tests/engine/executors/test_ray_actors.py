@@ -27,7 +27,7 @@ from steelyard.engine.executors.dispatch import ATTEMPTS
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 
-SUPPORT = Path(__file__).parents[1] / "support"
+SUPPORT = Path(__file__).parents[2] / "support"
 DRIVER = """
 import sys, json
 from cluster_models import task
