@@ -128,13 +128,17 @@ def test_where_all_fails_for_one_reason_the_exit_code_tells_it(
     assert main(["run", "bm25", "--offline", "-t", "NanoMMTEB-v2/belebele"]) == 3
 
 
+LOOKED_UP_IN_MTEB = pytest.mark.slow
+"""Importing mteb takes seconds."""
+
+
 @pytest.mark.parametrize(
     ("words", "name", "near"),
     [
         (["bm52", "-t", "{nano}"], "bm52", "bm25"),
-        (["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanc/en", "NanoAlmanac/en"),
-        (["bm25", "-t", "nanoalmanac/EN"], "nanoalmanac/EN", "NanoAlmanac/en"),
-        (["bm25", "-t", "Belebele"], "Belebele", None),
+        pytest.param(["bm25", "-t", "NanoAlmanc/en"], "NanoAlmanc/en", "NanoAlmanac/en", marks=LOOKED_UP_IN_MTEB),
+        pytest.param(["bm25", "-t", "nanoalmanac/EN"], "nanoalmanac/EN", "NanoAlmanac/en", marks=LOOKED_UP_IN_MTEB),
+        pytest.param(["bm25", "-t", "Belebele"], "Belebele", None, marks=LOOKED_UP_IN_MTEB),
         (["bm25", "-t", "{nano}", "--metrics", "ndgc@10"], "ndgc", "ndcg"),
     ],
 )

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from source_tree import SOURCE, cycle, folders
+from source_tree import SOURCE, cycle, folders, lines, nodes
 
 from steelyard import errors
 from steelyard.cli import main
@@ -57,14 +57,11 @@ def test_no_folder_has_more_than_fifteen_modules() -> None:
 
 def test_no_file_has_more_than_400_lines_and_no_function_more_than_60() -> None:
     long: list[str] = []
-    for path in SOURCE.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if text.count("\n") > 400:
-            long.append(path.relative_to(SOURCE).as_posix())
-        for node in ast.walk(ast.parse(text)):
+    for path, all_nodes in nodes().items():
+        for node in all_nodes:
             if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno > 60:
-                long.append(f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}")
-    assert not long
+                long.append(f"{path}:{node.lineno} {node.name}")
+    assert not [module for module, count in lines().items() if count > 400] + long
 
 
 ENVIRONMENT_WRITERS = {"update", "pop", "setdefault", "clear", "popitem"}
@@ -73,13 +70,13 @@ ENVIRONMENT_WRITERS = {"update", "pop", "setdefault", "clear", "popitem"}
 def test_nothing_writes_to_the_environment() -> None:
     """`os.environ` is never changed; one place restores what new processes inherit, after keeping secrets from one."""
     writers = set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, all_nodes in nodes().items():
+        for node in all_nodes:
             stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _is_environ(node.value)
             called = isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT_WRITERS and _is_environ(node.value)
             named = isinstance(node, ast.Attribute) and node.attr in ("putenv", "unsetenv")
             if stored or called or named:
-                writers.add(path.relative_to(SOURCE).as_posix())
+                writers.add(path)
     assert writers == {"encoders/devices/child_process.py"}
 
 
@@ -94,9 +91,9 @@ def test_every_error_has_a_hint_or_reports_what_was_expected() -> None:
     ]
     kinds = {kind.__name__ for kind in ours} - {"UnknownName"}  # it guesses
     silent = [
-        f"{path.relative_to(SOURCE)}:{node.lineno}"
-        for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{path}:{node.lineno}"
+        for path, all_nodes in nodes().items()
+        for node in all_nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.IfExp)
         if kinds & {part.id for part in ast.walk(node.func) if isinstance(part, ast.Name)}
         if all(option.arg not in ("hint", "expected", None) for option in node.keywords)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from source_tree import nodes
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "steelyard"
-MODULES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")}
 CODE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 
 
-def calls() -> Iterator[tuple[str, str, ast.Call]]:
-    """Yield the module, the dotted name and the node of every call."""
-    for module, tree in MODULES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                yield f"{module}:{node.lineno}", ast.unparse(node.func), node
+@cache
+def calls() -> list[tuple[str, str, ast.Call]]:
+    """Return the module, the dotted name and the node of every call."""
+    return [
+        (f"{module}:{node.lineno}", ast.unparse(node.func), node)
+        for module, all_nodes in nodes().items()
+        for node in all_nodes
+        if isinstance(node, ast.Call)
+    ]
 
 
 def keywords(call: ast.Call) -> dict[str, str]:
@@ -28,8 +30,8 @@ def keywords(call: ast.Call) -> dict[str, str]:
 
 
 def test_no_module_reads_pickles() -> None:
-    for module, tree in MODULES.items():
-        for node in ast.walk(tree):
+    for module, all_nodes in nodes().items():
+        for node in all_nodes:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert CODE_LOADERS.isdisjoint(name.partition(".")[0] for name in names), module
