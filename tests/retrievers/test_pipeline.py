@@ -211,20 +211,35 @@ def test_every_stage_tells_its_figures_its_gain_and_its_ceiling() -> None:
     assert "stages" not in results[0].notes
 
 
-def test_a_fusion_that_is_weaker_than_a_part_is_told() -> None:
-    task = small_task()
+@dataclass
+class Backwards(Overlap):
+    """Gives each document the score of another one."""
 
-    @dataclass
-    class Backwards(Overlap):
-        def index(self, corpus, info, tick=lambda done: None):
-            index = super().index(corpus, info, tick)
-            return replace(index, texts=index.texts[::-1])
+    def index(self, corpus, info, tick=lambda done: None):
+        index = super().index(corpus, info, tick)
+        return replace(index, texts=index.texts[::-1])
 
+
+def words_task(queries: int) -> Task:
+    """Return a task whose queries are each a word of one document."""
+    texts = {f"d{n:02}": f"word{n:02}" for n in range(queries)}
+    asked = {f"q{n:02}": f"word{n:02}" for n in range(queries)}
+    return Task.of("Mine/words", texts, asked, {q: {f"d{n:02}": 1} for n, q in enumerate(asked)}, language="en")
+
+
+def test_a_fusion_has_a_warning_if_it_is_significantly_weaker_than_a_part() -> None:
     good, bad = Overlap("good"), Backwards("bad")
-    (result,) = evaluate(FusedRetriever("[good, bad]", (good, bad), Fusion()), task)
-    last = result.notes["stages"][-1]
-    assert last["gain"]["ndcg_at_10"] < 0 and "weaker than good alone" in last["warning"]
-    (result,) = evaluate(FusedRetriever("[good, bad]", (good, bad), Fusion(weights=(1, 0))), task)
+    fused = FusedRetriever("[good, bad]", (good, bad), Fusion(weights=(1, 2)))
+    stages = {}
+    for queries in (4, 40):
+        results = evaluate([good, bad, fused], words_task(queries))
+        stages[queries] = results[-1].notes["stages"][-1]
+        starred = results.leaders("Mine/words").best
+        assert stages[queries]["gain"]["ndcg_at_10"] < 0
+        assert ("warning" in stages[queries]) == (fused.name not in starred), "one answer to one question"
+    assert "warning" not in stages[4], "four queries cannot show it"
+    assert "weaker than good alone" in stages[40]["warning"]
+    (result,) = evaluate(replace(fused, fusion=Fusion(weights=(1, 0))), words_task(40))
     assert "warning" not in result.notes["stages"][-1]
 
 
@@ -384,7 +399,7 @@ def test_the_table_of_stages_and_the_warning_are_shown(
     (tmp_path / "rank_parts.py").write_text("def reversed_(query, texts):\n    return list(range(len(texts)))\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     fused = "[bm25, dense] > rerank:rank_parts:reversed_?depth=5"
-    command = ["run", fused, "-t", "NanoAlmanac/cross", "--limit", "8", "-o", str(tmp_path / "out"), "--no-report"]
+    command = ["run", fused, "-t", "NanoAlmanac/cross", "-o", str(tmp_path / "out"), "--no-report"]
     assert main(command) == 0
     told = capsys.readouterr()
     head = next(line for line in told.err.splitlines() if line.startswith("pipeline"))

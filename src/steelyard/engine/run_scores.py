@@ -13,6 +13,8 @@ from steelyard.errors import DataError
 from steelyard.metrics import parse, score
 from steelyard.metrics.mteb import MtebProfile, legacy_reranking, mteb_scores
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, QueryScores
+from steelyard.results.leaders import task_leaders
+from steelyard.results.per_query import Column
 from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.stats.intervals import DRAWS, Method
 from steelyard.tasks.instructions import P_MRR, instruction_scores
@@ -148,19 +150,22 @@ def stage_notes(retriever: Retriever, run_of: Callable[[Retriever], Run], task: 
     """Return the scores of each stage of a composite model, in the order of their work; empty for other models.
 
     Scores are those of the top `top_k` of the lists, as in a result. `gain` is the difference from the best input of
-    the stage, which is named as `over`. `recall_ceiling` is the recall of everything that the stage reads.
+    the stage, which is named as `over`. A fusion that is significantly weaker than it has a `warning`.
+    `recall_ceiling` is the recall of everything that the stage reads.
     """
     if not isinstance(retriever, Composite) or not retriever.parts:
         return []
     notes: dict[str, Notes] = {}
+    columns: dict[str, Column] = {}
 
     def add(stage: Retriever) -> Notes:
         if stage.name not in notes:
             inputs = [add(part) for part in stage.parts] if isinstance(stage, Composite) else []
-            means = score(run_of(stage).top(top_k), task.qrels, tuple(HEADLINES)).means
-            note = {"model": stage.name, **{metric: means[metric] for metric in HEADLINES}}
+            scores = score(run_of(stage).top(top_k), task.qrels, tuple(HEADLINES))
+            columns[stage.name] = Column(task.queries.ids, scores.per_query[MAIN_METRIC])
+            note = {"model": stage.name, **{metric: scores.means[metric] for metric in HEADLINES}}
             if isinstance(stage, Composite) and inputs:
-                note |= _gain(note, inputs)
+                note |= _gain(note, inputs, columns, task.name)
                 note["reads"] = stage.reads
                 note["recall_ceiling"] = _recall([run_of(part) for part in stage.parts], stage.reads, task)
             notes[stage.name] = note
@@ -170,14 +175,21 @@ def stage_notes(retriever: Retriever, run_of: Callable[[Retriever], Run], task: 
     return list(notes.values())
 
 
-def _gain(note: Notes, inputs: list[Notes]) -> Notes:
-    """Return the gain of a stage over the best of its inputs."""
+def _gain(note: Notes, inputs: list[Notes], columns: Mapping[str, Column], task: str) -> Notes:
+    """Return the gain of a stage over the best of its inputs.
+
+    A fusion has a warning if the test that marks the best models of a table finds it weaker than that input.
+    """
     best = max(inputs, key=lambda one: one[MAIN_METRIC])
     gain = {metric: note[metric] - best[metric] for metric in HEADLINES}
+    found = {"over": best["model"], "gain": gain}
     if len(inputs) == 1 or gain[MAIN_METRIC] >= 0:
-        return {"over": best["model"], "gain": gain}
-    warning = f"weaker than {best['model']} alone: give the other lists smaller weights"
-    return {"over": best["model"], "gain": gain, "warning": warning}
+        return found
+    scores = {one["model"]: one[MAIN_METRIC] for one in (*inputs, note)}
+    leaders = task_leaders(task, scores, {name: columns[name] for name in scores})
+    if leaders is None or note["model"] in leaders.best:
+        return found
+    return {**found, "warning": f"weaker than {best['model']} alone: give the other lists smaller weights"}
 
 
 def _recall(runs: list[Run], reads: int | None, task: Task) -> float:

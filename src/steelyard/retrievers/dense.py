@@ -11,9 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from steelyard.config import Settings
 from steelyard.encoders import load_encoder
 from steelyard.encoders.cache.cached_encoder import Tally, encode_once, open_store
@@ -22,6 +19,7 @@ from steelyard.encoders.prompts import PromptsByTask
 from steelyard.retrievers.candidates import run_of
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.ranking import rank_by_search
+from steelyard.retrievers.stored_encodings import StoredEncodings
 from steelyard.spec import ModelSpec
 from steelyard.types import Corpus, Float32, Queries, Ragged, Role, Run, TaskInfo
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
@@ -177,7 +175,7 @@ class DenseIndex:
 
 
 @dataclass(frozen=True, eq=False)
-class DenseRetriever:
+class DenseRetriever(StoredEncodings):
     """An encoder and exact search. With a store, texts that were encoded before are not encoded again."""
 
     name: str
@@ -230,21 +228,8 @@ class DenseRetriever:
         vectors, tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)
         return self.variant.apply(vectors, self.similarity), tally.notes
 
-    @property
-    def store_name(self) -> str | None:
-        """Return the name of the store; None if nothing is stored."""
-        return None if self.store is None else self.store.folder.name
-
-    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
-        """Return which texts have a stored vector."""
-        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
-
-    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
-        """Encode a batch of texts and store the vectors."""
-        tally = encode_once(self.encoder, texts, role, store=self.store, tick=tick)[1]
-        if self.store is not None:
-            self.store.publish(self.store.keys(texts, role))
-        return tally.notes
+    def _encode_into_store(self, texts: Sequence[str], role: Role, tick: Tick) -> ModelSettings:
+        return encode_once(self.encoder, texts, role, store=self.store, tick=tick)[1].notes
 
 
 def variants_of(model: DenseRetriever, grid: Sequence[Mapping[str, str]]) -> list[DenseRetriever]:

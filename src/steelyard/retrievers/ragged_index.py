@@ -7,17 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from steelyard.encoders.cache.blob_store import BlobStore
 from steelyard.encoders.cache.cached_ragged import B, RaggedEncoder, encode_ragged
 from steelyard.encoders.prompts import PromptsByTask
+from steelyard.retrievers.stored_encodings import StoredEncodings
 from steelyard.types import Queries, Role, Run, TaskInfo
-from steelyard.types.protocols import ModelSettings, Tick, no_tick
+from steelyard.types.protocols import ModelSettings, Tick
 
 
-class RaggedRetriever(Generic[B]):
+class RaggedRetriever(StoredEncodings, Generic[B]):
     """What models with such encodings have in common: prompts by task, and encodings that are stored."""
 
     encodings: ClassVar[type[Any]]
@@ -32,21 +30,8 @@ class RaggedRetriever(Generic[B]):
         store = None if self.store is None else self.store.with_settings(encoder.settings)
         return replace(self, encoder=encoder, store=store)  # type: ignore[type-var]
 
-    @property
-    def store_name(self) -> str | None:
-        """Return the name of the store; None if nothing is stored."""
-        return None if self.store is None else self.store.folder.name
-
-    def stored(self, texts: Sequence[str], role: Role) -> npt.NDArray[np.bool_]:
-        """Return which texts have a stored encoding."""
-        return np.zeros(len(texts), dtype=bool) if self.store is None else self.store.has(self.store.keys(texts, role))
-
-    def store_encodings(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> ModelSettings:
-        """Encode a batch of texts and store the encodings."""
-        tally = encode_ragged(self.encodings, self.encoder, texts, texts, role, store=self.store, tick=tick)[1]
-        if self.store is not None:
-            self.store.publish(self.store.keys(texts, role))
-        return tally.notes
+    def _encode_into_store(self, texts: Sequence[str], role: Role, tick: Tick) -> ModelSettings:
+        return encode_ragged(self.encodings, self.encoder, texts, texts, role, store=self.store, tick=tick)[1].notes
 
 
 @dataclass(frozen=True, eq=False)

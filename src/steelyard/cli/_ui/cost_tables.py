@@ -101,20 +101,33 @@ def show_costs(results: Results, output: Output) -> None:
 
 
 def stored_work_lines(results: Results) -> list[str]:
-    """Return a line for each model whose vectors or scores of pairs were stored: what they took when they were made."""
+    """Return a line for each model whose vectors or scores of pairs were stored: what they took when they were made.
+
+    A fusion or pipeline has no line for work that is that of its parts, which have lines of their own.
+    """
     from steelyard.results.display.cost_notes import encoding_cost, reranking_cost
 
     lines = []
     for model in results.models:
         own = results.filter(model=model)
         variant = any("variant_of" in result.notes for result in own)
-        encoding = None if variant else encoding_cost(own)
         texts = "passages" if any("passages" in result.notes for result in own) else "documents"
-        for cost, work, unit in ((encoding, "encoding", texts), (reranking_cost(own), "reranking", "pairs")):
-            if cost is not None and cost.stored and cost.rate:
-                part = "stored" if cost.stored >= 0.999 * cost.seconds else f"{cost.stored:,.1f} s of it stored"
-                lines.append(f"{model}: {work} took {cost.seconds:,.1f} s ({part}), {cost.rate:,.0f} {unit}/s")
+        for compute, work, unit in ((encoding_cost, "encoding", texts), (reranking_cost, "reranking", "pairs")):
+            cost = compute(own)
+            if cost is None or not cost.stored or not cost.rate or (variant and work == "encoding"):
+                continue
+            parts = [one for name in _parts(own) if (one := compute(results.filter(model=name)))]
+            if sum(one.texts for one in parts) >= cost.texts:
+                continue
+            part = "stored" if cost.stored >= 0.999 * cost.seconds else f"{cost.stored:,.1f} s of it stored"
+            lines.append(f"{model}: {work} took {cost.seconds:,.1f} s ({part}), {cost.rate:,.0f} {unit}/s")
     return lines
+
+
+def _parts(results: Results) -> set[str]:
+    """Return the names of the parts of a fusion or pipeline."""
+    stages = {stage["model"] for result in results for stage in result.notes.get("stages", ())}
+    return stages - set(results.models)
 
 
 def _stages(stages: Mapping[str, float]) -> str:

@@ -69,7 +69,7 @@ MAX_TASKS = 3
 KINDS = ("documents", "queries", "texts")
 
 
-def print_stages(results: Sequence[Result], output: Output) -> None:
+def print_stages(results: Results, output: Output) -> None:
     """Print the stages with their gains and recall ceilings, then each warning once."""
     from steelyard.cli._ui.output import line_width
 
@@ -80,7 +80,7 @@ def print_stages(results: Sequence[Result], output: Output) -> None:
     if not models:
         return
     output.note(f"\n{_tables(models, line_width(sys.stderr))}")
-    for line in _warnings(models):
+    for line in _warnings(models, results):
         output.note(line)
 
 
@@ -107,12 +107,13 @@ def _tables(models: Mapping[str, Sequence[Result]], max_width: int | None) -> st
     return "\n\n".join(tables)
 
 
-def _warnings(models: dict[str, list[Result]]) -> list[str]:
+def _warnings(models: dict[str, list[Result]], results: Results) -> list[str]:
+    """Return each warning once, with its tasks; a model that the table marks as one of the best has none."""
     affected: dict[str, list[str]] = {}
     for done in models.values():
         for result in done:
             for stage in result.notes["stages"]:
-                if "warning" in stage:
+                if "warning" in stage and not _marked(stage["model"], result, results):
                     tasks = affected.setdefault(f"{stage['model']}: {stage['warning']}", [])
                     if result.task not in tasks:
                         tasks.append(result.task)
@@ -121,6 +122,12 @@ def _warnings(models: dict[str, list[Result]]) -> list[str]:
         named = ", ".join(tasks) if len(tasks) <= MAX_TASKS else f"{len(tasks)} tasks"
         lines.append(f"{warning} ({named})")
     return lines
+
+
+def _marked(model: str, result: Result, results: Results) -> bool:
+    """Return whether the table marks the score of a model on the task as one of the best."""
+    leaders = results.leaders(results.label_of(result)) if model in results.models else None
+    return leaders is not None and model in leaders.best
 
 
 def truncation_lines(results: Iterable[Result]) -> Iterator[str]:
