@@ -111,8 +111,12 @@ def task_facts(name: str, options: LoadOptions | None = None, *, metadata: bool 
 
 
 def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] | None:
-    """Return the documents (or samples) and the queries of a task without loading it; None if they are not known."""
+    """Return the documents (or samples) and the queries of a task without loading it; None if they are not known.
+
+    Of a task in files, they are estimated.
+    """
     from steelyard.datasets import builtin
+    from steelyard.datasets.formats.file_sizes import estimate_size
 
     if name in builtin.infos():
         counts: Mapping[str, float] = builtin.counts(settings).get(name, {})
@@ -121,13 +125,17 @@ def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] 
         counts = match[0].counts if match is not None else {}
     if "documents" in counts:
         return int(counts["documents"]), int(counts.get("queries", 0))
-    return (int(counts["samples"]), 0) if "samples" in counts else None
+    if "samples" in counts:
+        return int(counts["samples"]), 0
+    sizes = estimate_size(name)
+    return None if sizes is None else (sizes.documents, sizes.queries)
 
 
 def document_length(name: str, settings: Settings | None = None) -> float | None:
     """Return about how long a document of a task is, relative to those of other tasks; None if it is not known."""
     from steelyard.datasets import builtin
     from steelyard.datasets.builtin import store
+    from steelyard.datasets.formats.file_sizes import estimate_size
 
     if name in builtin.infos():
         home, counts = (settings or Settings.load()).home, builtin.counts(settings).get(name, {})
@@ -135,7 +143,10 @@ def document_length(name: str, settings: Settings | None = None) -> float | None
         size = next((size for size in found if size), None)
         return size / counts["documents"] if size and counts.get("documents") else None
     match = published.entry_of(name)
-    length = match[0].counts.get("document_chars") if match is not None else None
+    if match is None:
+        sizes = estimate_size(name)
+        return None if sizes is None else sizes.length
+    length = match[0].counts.get("document_chars")
     return float(length) if length else None
 
 
