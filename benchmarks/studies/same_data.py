@@ -5,8 +5,9 @@
 mteb 2.0 converted many datasets and gave them new revisions under the same task name. Before and after it, mteb
 recorded statistics: the number of documents and queries, the mean lengths of their texts and the relevant documents per
 query, or the numbers of samples and characters. Two revisions have the same data if the counts of rows are equal and
-lengths differ by at most 0.02 % on every split. Revisions without statistics on both sides are not listed: the
-leaderboard treats them as other data. Writes `src/steelyard/warehouse/same_data.json`.
+lengths differ by at most 0.02 % on every split. In one commit after 2.0, mteb moved datasets to its own organisation of
+the hub: where only address and revision of the dataset changed, the revisions count as one by mteb's word. Other
+revisions are not listed: the leaderboard treats them as other data. Writes `src/steelyard/warehouse/same_data.json`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-OLD, NEW = ("57c1c1272", "1.38.9"), "c07c289b0"
-"""mteb in July 2024, with statistics in the task files; in May 2025, with files of statistics; 2.0.0."""
+OLD, NEW = ("57c1c1272", "1.38.9", "8c27b8010^", "45114a584^"), "c07c289b0"
+"""mteb in July 2024, with statistics in the task files; in May 2025, with files of statistics; on the way to 2.0 before
+it uploaded the reranking tasks again (#2097), and before it uploaded the datasets with code again (#3161); 2.0.0."""
+MOVED = "55d6103b0"
+"""Moves datasets to the organisation mteb (#4172)."""
 TOLERANCE = 2e-4
 DISPUTED = ("BelebeleRetrieval", "FloresBitextMining", "HagridRetrieval", "NTREXBitextMining")
 DISPUTED += ("TwitterHjerneRetrieval", "WikipediaRetrievalMultilingual")
@@ -115,6 +119,20 @@ def recomputed(split: Any) -> bool:
     )
 
 
+def moved(history: History) -> dict[str, set[str]]:
+    """Return the revisions of tasks whose dataset was moved: nothing but its path and revision changed."""
+    before, after = history.revisions(f"{MOVED}^"), history.revisions(MOVED)
+    address = re.compile(r'"(path|revision)":\s*"[^"]+"')
+    return {
+        task: {before[task][0], revision}
+        for task, (revision, part) in after.items()
+        if task in before
+        and before[task][0] != revision
+        and task not in DISPUTED
+        and address.sub("", before[task][1]) == address.sub("", part)
+    }
+
+
 def main(repository: str) -> None:
     history = History(repository)
     current, now = history.revisions(NEW), history.statistics(NEW)
@@ -129,6 +147,8 @@ def main(repository: str) -> None:
                 continue
             if known and all(known):
                 found.setdefault(task, {current[task][0]}).add(revision)
+    for task, revisions in moved(history).items():
+        found[task] = found.get(task, set()) | revisions
     content = {task: sorted(revisions) for task, revisions in sorted(found.items())}
     TARGET.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"{len(content)} tasks")

@@ -7,6 +7,7 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from result_files import hakari_result, mteb_result, old_mteb_result
 
@@ -82,7 +83,7 @@ def test_our_own_results_have_intervals_and_scores_of_each_query(tmp_path: Path)
     assert score.main_score == result.score
     assert score.low is not None and score.high is not None and score.low <= result.score <= score.high
     queries, values = score.queries["ndcg_at_10"]
-    assert dict(zip(queries, values, strict=True)) == {"q1": 1.0, "q2": 0.0}
+    assert dict(zip(queries, np.asarray(values).tolist(), strict=True)) == {"q1": 1.0, "q2": 0.0}
 
 
 def test_a_table_of_scores_keeps_unknown_columns() -> None:

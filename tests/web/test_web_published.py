@@ -53,6 +53,29 @@ def test_revisions_with_the_same_data_in_another_format_are_averaged_together(tm
     }
 
 
+CONVERTED = {
+    "CMedQAv1-reranking": ("8d7f1e942507dac42dc58017c1a001c3717da7df", "f77f0345c9b6ac0a2447a3a71483d5b27393cb35"),
+    "CMedQAv2-reranking": ("23d186750531a14a0357ca22cd92d712fd512ea0", "01399b6956a4c6bf9edc5b6b90e176aeeb399686"),
+    "MMarcoReranking": ("8e0c766dbe9e16e1d221116a3f36795fbade07f6", "91c0f9d5cbd4cdc7ecd7039c5c2e57740cb62b00"),
+    "PAWSX": ("9c6a90e430ac22b5779fb019a23e820b11a8b5e1", "bd129d4230ee0551b5469c566bced8da75abae0a"),
+    "STSB": ("0cde68302b3541bb8b3c340dc0644b0b745b3dc0", "e036defee8f190911de6fc825a944b928c8cda53"),
+    "T2Reranking": ("76631901a18387f85eaa53e5450019b87ad58ef9", "a34fe6bc0dff185af1228e49a0f6fb1de1565627"),
+}
+"""Revisions of tasks before and after mteb uploaded them again, as they are in published results."""
+
+
+def test_tasks_that_mteb_uploaded_again_are_averaged_with_earlier_results(tmp_path: Path) -> None:
+    rows: list[tuple[str, str, Any, dict[str, Any]]] = [
+        (model, task, revision, {})
+        for task, revisions in CONVERTED.items()
+        for model, revision in zip("ab", revisions, strict=True)
+    ]
+    library = Library(import_scores(tmp_path, rows))
+    cells = library.board("MTEB(cmn, v1)").cells
+    library.close()
+    assert len(cells) == 2 * len(CONVERTED) and not any(cell.flags & OTHER_DATA for cell in cells)
+
+
 def test_a_sample_of_the_queries_is_other_data(tmp_path: Path) -> None:
     revision = "1" * 40
     limited = {"steelyard": {f"{split}/default": {"key": "k", "limit": 50} for split in ("dev", "test")}}

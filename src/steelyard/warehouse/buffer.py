@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -73,11 +73,11 @@ class RowBuffer:
         self._metric_counts.append(len(score.metrics))
         self._metric_names.extend(score.metrics)
         self._metric_values.extend(score.metrics.values())
-        for metric, (queries, values) in score.queries.items():
-            names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(queries), np.int32)), pa.array([metric]))
-            columns = [pa.array(np.full(len(queries), score_id)), pa.array(queries, pa.string()), names]
-            columns += [pa.array(values, pa.float64()), pa.array(np.arange(len(queries), dtype=np.int32))]
-            self._queries.append(pa.record_batch(columns, schema=QUERIES))
+        by_ids: dict[int, list[str]] = {}
+        for metric, (queries, _) in score.queries.items():
+            by_ids.setdefault(id(queries), []).append(metric)
+        for metrics in by_ids.values():  # all metrics of a file have the same list of queries
+            self._queries.append(_query_rows(score_id, score, metrics))
 
     def streams(self) -> dict[str, pa.Buffer]:
         """Return each table as an Arrow stream, the form in which it passes between processes."""
@@ -94,6 +94,27 @@ class RowBuffer:
             "queries": pa.Table.from_batches(self._queries, schema=QUERIES),
         }
         return {table: _stream(tables[table]) for table in FACTS}
+
+
+def _query_rows(score_id: int, score: Score, metrics: Sequence[str]) -> pa.RecordBatch:
+    """Return the rows of metrics that have the same queries, metric by metric."""
+    queries = score.queries[metrics[0]][0]
+    count, several = len(queries), len(metrics)
+    names = pa.DictionaryArray.from_arrays(
+        pa.array(np.repeat(np.arange(several, dtype=np.int32), count)), pa.array(metrics)
+    )
+    columns = [
+        pa.array(np.full(several * count, score_id)),
+        pa.concat_arrays([pa.array(queries, pa.string())] * several),
+        names,
+        pa.concat_arrays([_numbers(score.queries[metric][1]) for metric in metrics]),
+        pa.array(np.tile(np.arange(count, dtype=np.int32), several)),
+    ]
+    return pa.record_batch(columns, schema=QUERIES)
+
+
+def _numbers(values: Any) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values, pa.float64())
 
 
 def _stream(table: pa.Table) -> pa.Buffer:

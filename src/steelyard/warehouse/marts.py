@@ -10,6 +10,8 @@
 | `mart_benchmark` | benchmark, model, experiment and task: the score that the board shows |
 | `mart_model_language` | model, experiment, language and task type: mean over tasks |
 | `mart_metrics` | model, revision, experiment and task: other metrics than the main one, one column each |
+| `mart_queries` | score that a board compares by query, and metric: the values of all queries as one list |
+| `mart_query_ids` | list of queries that scores of `mart_queries` have in common |
 
 As in mteb, a task's score is the mean of its main scores over the declared splits and all subsets. A model has
 several revisions in public results. The preferred one has results for the most tasks (then: the newest files). A task
@@ -19,6 +21,10 @@ In `mart_benchmark`, `data` identifies the data of a score: the revision of the 
 differ in format only (`same_data.json`), and the limit of an evaluation on a sample. It is null where no revision is
 recorded. A row has `other_data` if its data is not the one that most models have on the task; `usual_data` is that one.
 `query_score` is the score whose queries are in `queries`; null where there are none, or several splits or subsets.
+
+`queries` has a row for every query and metric: 188 million for 4 million queries. What the pages read is in
+`mart_queries`: the main metric and the rank of the first positive, or all metrics of a score that does not have the
+main one by query, such as a correlation.
 
 Tasks that mteb does not have, such as `NanoAlmanac/en`, form a benchmark with the name of their group.
 """
@@ -35,12 +41,13 @@ import pyarrow.parquet as pq
 from steelyard.warehouse.catalogue import catalogue, same_data
 from steelyard.warehouse.manifest import Manifest, WarehouseFolder
 from steelyard.warehouse.query import closing, open_tables
+from steelyard.warehouse.readers.rows import FIRST_POSITIVE
 from steelyard.warehouse.tables import FACTS
 
 if TYPE_CHECKING:
     import duckdb
 
-MARTS_VERSION = 1
+MARTS_VERSION = 2
 """Changes whenever a mart changes. An import builds the marts of another version again, even if no file changed."""
 MOST_PARTS = 40
 """More parts of a table than this are merged."""
@@ -153,6 +160,26 @@ MODEL_LANGUAGE = """
     ORDER BY ALL
 """
 
+QUERY_LISTS = """
+    WITH compared AS (
+        SELECT DISTINCT b.query_score AS score_id, b.task, t.main_score AS main
+        FROM mart_benchmark b JOIN tasks t USING (task) WHERE b.query_score IS NOT NULL
+    ), known AS (
+        SELECT DISTINCT c.score_id FROM compared c JOIN queries q ON q.score_id = c.score_id AND q.metric = c.main
+    )
+    SELECT c.task, q.score_id, q.metric::VARCHAR AS metric,
+           list(q.query ORDER BY q.position, q.query) AS ids,
+           list(q.value ORDER BY q.position, q.query) AS numbers
+    FROM queries q JOIN compared c USING (score_id)
+    WHERE q.metric = c.main OR q.metric = '{FIRST_POSITIVE}' OR q.score_id NOT IN (SELECT score_id FROM known)
+    GROUP BY ALL
+"""
+QUERY_IDS = "SELECT min(score_id) AS query_set, ids FROM query_lists GROUP BY ids ORDER BY query_set"
+QUERY_VALUES = """
+    SELECT l.task, l.score_id, l.metric, i.query_set, l.numbers
+    FROM query_lists l JOIN query_ids i USING (ids) ORDER BY l.task, l.score_id, l.metric
+"""
+
 METRICS = (
     "ndcg_at_10",
     "mrr_at_10",
@@ -205,6 +232,11 @@ def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
         manifest = _store_query(target, manifest, connection, "mart_benchmark", benchmark)
         manifest = _store_query(target, manifest, connection, "mart_metrics", MODEL_METRICS)
         manifest = _store_query(target, manifest, connection, "mart_model_language", MODEL_LANGUAGE)
+        lists = QUERY_LISTS.replace("{FIRST_POSITIVE}", FIRST_POSITIVE)
+        connection.execute(f"CREATE TEMP TABLE query_lists AS {lists}")
+        connection.execute(f"CREATE TEMP TABLE query_ids AS {QUERY_IDS}")
+        manifest = _store_query(target, manifest, connection, "mart_query_ids", "SELECT * FROM query_ids")
+        manifest = _store_query(target, manifest, connection, "mart_queries", QUERY_VALUES)
     return replace(manifest, marts=MARTS_VERSION)
 
 

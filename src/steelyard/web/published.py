@@ -71,10 +71,11 @@ class Library:
             rows: list[dict[str, Any]] = cursor.sql(sql, params=parameters or None).to_arrow_table().to_pylist()
         return rows
 
-    def _columns(self, sql: str, parameters: list[Any]) -> dict[str, list[Any]]:
+    def columns(self, sql: str, parameters: list[Any]) -> dict[str, Any]:
+        """Return the columns of a query by name, as arrays of Arrow."""
         with self._connection.cursor() as cursor:
-            columns: dict[str, list[Any]] = cursor.sql(sql, params=parameters).to_arrow_table().to_pydict()
-        return columns
+            table = cursor.sql(sql, params=parameters).to_arrow_table().combine_chunks()
+        return {name: _one_chunk(table.column(name)) for name in table.column_names}
 
     def benchmarks(self) -> list[dict[str, Any]]:
         """Return name, title and numbers of tasks and models of every benchmark that has scores, largest first."""
@@ -98,7 +99,7 @@ class Library:
             known = [row["name"] for row in self.benchmarks()]
             raise UnknownName("benchmark", name, known, hint="steelyard results query 'FROM benchmarks'")
         tasks = {row["task"]: position for position, row in enumerate(facts)}
-        found = self._columns(CELLS, [name])
+        found = {column: array.to_pylist() for column, array in self.columns(CELLS, [name]).items()}
         usual = dict(zip(found["task"], found["usual_data"], strict=True))
         names = list(dict.fromkeys(found["name"]))
         queries = Counter(name for name, stored in zip(found["name"], found["queries"], strict=True) if stored)
@@ -168,6 +169,13 @@ class Library:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _one_chunk(column: Any) -> Any:
+    """Return a column whose chunks are combined as one array; one without rows has no chunk."""
+    import pyarrow as pa
+
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _revisions(revisions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

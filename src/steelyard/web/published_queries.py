@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 QUERIES = """
     SELECT b.model, b.experiment, b.task, b.score, b."limit", t.main_score AS main, t.type,
-           coalesce(b.data, b.dataset_revision) AS data,
-           q.metric::VARCHAR AS metric, list(q.query ORDER BY q.position, q.query) AS ids,
-           list(q.value ORDER BY q.position, q.query) AS numbers
-    FROM mart_benchmark b JOIN tasks t USING (task) JOIN queries q ON q.score_id = b.query_score
+           coalesce(b.data, b.dataset_revision) AS data, q.metric, q.query_set, q.numbers
+    FROM mart_benchmark b JOIN tasks t USING (task)
+         JOIN mart_queries q ON q.task = b.task AND q.score_id = b.query_score
     WHERE b.benchmark = ? AND b.score IS NOT NULL AND NOT b.other_data
       AND list_contains(?, b.task) AND list_contains(?, b.model)
-    GROUP BY ALL ORDER BY b.model, b.experiment, b.task
+    ORDER BY b.model, b.experiment, b.task
 """
+IDS = "SELECT query_set, ids FROM mart_query_ids WHERE list_contains(?, query_set)"
 
 
 def query_results(library: Library, board: Board, models: Collection[int], tasks: Collection[int]) -> Results:
@@ -38,19 +38,26 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     chosen = {board.models[place].name for place in models}
     origins = {name for place in models for name in (board.models[place].variant_of, board.models[place].name) if name}
     names = [board.tasks[place].name for place in tasks]
+    columns = library.columns(QUERIES, [board.name, names, sorted(origins)])
+    numbers = columns.pop("numbers")
+    sets = library.columns(IDS, [sorted(set(columns["query_set"].to_pylist()))])
+    ids = dict(zip(sets["query_set"].to_pylist(), map(tuple, sets["ids"].to_pylist()), strict=True))
+    values, ends = numbers.values.to_numpy(zero_copy_only=False), numbers.offsets.to_numpy()
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in library.rows(QUERIES, [board.name, names, sorted(origins)]):
+    plain = {name: column.to_pylist() for name, column in columns.items()}
+    for place, row in enumerate(dict(zip(plain, one, strict=True)) for one in zip(*plain.values(), strict=True)):
         name = variant_name(row)
         if name in chosen:
+            row |= {"ids": ids[row["query_set"]], "numbers": values[ends[place] : ends[place + 1]]}
             found.setdefault((name, row["task"]), []).append(row)
     return Results(_result(model, task, rows) for (model, task), rows in found.items())
 
 
 def _result(model: str, task: str, rows: list[dict[str, Any]]) -> Result:
     first = rows[0]
-    columns = {row["metric"]: np.array(row["numbers"], np.float64) for row in rows if row["ids"] == first["ids"]}
+    columns = {row["metric"]: row["numbers"] for row in rows if row["query_set"] == first["query_set"]}
     ranks = columns.pop(FIRST_POSITIVE, None)
-    scores = QueryScores(tuple(first["ids"]), None if ranks is None else ranks.astype(np.int32), columns)
+    scores = QueryScores(first["ids"], None if ranks is None else ranks.astype(np.int32), columns)
     facts = TaskFacts(type=first["type"], queries=len(first["ids"]), data_hash=first["data"], limit=first["limit"])
     means = {name: float(np.mean(values)) for name, values in columns.items()} | {first["main"]: first["score"]}
     return Result(

@@ -30,12 +30,12 @@ class FileSizes:
 
 
 def estimate_size(reference: str) -> FileSizes | None:
-    """Return about how large a task in files is; None if the reference does not name files, or they are compressed.
+    r"""Return about how large a task in files is; None if the reference does not name files, or they are compressed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "corpus.jsonl").write_text('{"_id": "a", "text": "ten bytes."}\\n' * 30)
-    ...     _ = Path(folder, "queries.jsonl").write_text('{"_id": "q", "text": "why?"}\\n' * 7)
+    ...     _ = Path(folder, "corpus.jsonl").write_text('{"_id": "a", "text": "ten bytes."}\n' * 30)
+    ...     _ = Path(folder, "queries.jsonl").write_text('{"_id": "q", "text": "why?"}\n' * 7)
     ...     estimate_size(folder)
     FileSizes(documents=30, queries=7, length=10.0)
     """

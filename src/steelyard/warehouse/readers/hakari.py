@@ -7,7 +7,7 @@ judgements, and the rank of its first relevant document.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def _rows(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _queries(data: dict[str, Any]) -> dict[str, tuple[list[str], list[float]]]:
+def _queries(data: dict[str, Any]) -> dict[str, tuple[Sequence[str], Sequence[float]]]:
     """Return nDCG@10 and recall@100 of each query from the first ranking and the judgements."""
     artifacts = data.get("artifacts")
     rankings = artifacts.get("top_rankings") if isinstance(artifacts, dict) else None

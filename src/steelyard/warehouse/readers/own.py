@@ -5,7 +5,7 @@ to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def _split(data: dict[str, Any]) -> tuple[str, str]:
     return "test", "default"
 
 
-def _queries(path: Path) -> dict[str, tuple[list[str], list[float]]]:
+def _queries(path: Path) -> dict[str, tuple[Sequence[str], Sequence[float]]]:
     """Return the scores of each query from the Parquet file next to the result, if it exists."""
     table_path = path.with_name(path.name.removesuffix(".json") + ".queries.parquet")
     if not table_path.exists():
@@ -113,12 +113,14 @@ def _queries(path: Path) -> dict[str, tuple[list[str], list[float]]]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(table_path)
+        with pq.ParquetFile(table_path) as file:
+            table = file.read()
+        if "query-id" not in table.column_names:
+            raise BadFile(f"{table_path.name} must have a column query-id")
+        ids: Sequence[str] = table.column("query-id").to_pylist()
+        names = [name for name in table.column_names if name != "query-id"]
+        columns = [table.column(name).cast(pa.float64()).combine_chunks() for name in names]
     except (OSError, pa.ArrowException) as error:
         raise BadFile(f"{table_path.name} cannot be read: {error}") from error
-    if "query-id" not in table.column_names:
-        raise BadFile(f"{table_path.name} must have a column query-id")
-    ids = table.column("query-id").to_pylist()
-    names = [name for name in table.column_names if name != "query-id"]
-    columns = {FIRST_POSITIVE if name == "first-positive" else name: table.column(name) for name in names}
-    return {name: (ids, column.to_pylist()) for name, column in columns.items()}
+    renamed = [FIRST_POSITIVE if name == "first-positive" else name for name in names]
+    return {name: (ids, column) for name, column in zip(renamed, columns, strict=True)}

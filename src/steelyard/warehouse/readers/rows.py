@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,8 +39,8 @@ class Score:
     seconds: float | None = None
     limit: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
-    queries: dict[str, tuple[list[str], list[float]]] = field(default_factory=dict)
-    """Query ids and values by metric, where the file has them."""
+    queries: dict[str, tuple[Sequence[str], Sequence[float]]] = field(default_factory=dict)
+    """Query ids and values by metric, where the file has them; values are a list or an array of Arrow."""
 
 
 @dataclass
