@@ -57,7 +57,7 @@ faults: .venv/dev ## Inject faults into whole commands, then fuzz every reader w
 	$(BIN)/python tests/faults/fuzz.py --cases $(CASES) --page docs/faults.md
 
 mutants: .venv/dev ## Mutate a sample of the core modules and report which mutants the tests kill
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tests/mutants.py --record --page docs/faults.md
 
 browser: ## Install Chromium, in which the tests open pages
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \

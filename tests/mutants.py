@@ -6,6 +6,8 @@ that no test notices is a hole in the tests, unless the change cannot alter any 
 EQUIVALENT with the reason).
 
     python tests/mutants.py --mutants 15 --seed 1 metrics/graded.py stats/paired.py
+
+`tests/support/mutant_modules.py` lists the core modules and their tests.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import argparse
 import ast
 import contextlib
 import copy
+import hashlib
 import importlib
+import json
 import os
 import random
 import shutil
@@ -24,8 +28,15 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("support", "faults")]
+
+from mutant_modules import CORE, EQUIVALENT  # noqa: E402
+from page import MUTANTS as RECORD  # noqa: E402
+from page import load_record, write_page  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "steelyard"
@@ -48,32 +59,6 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-CORE = [
-    "metrics/graded.py",
-    "metrics/scoring.py",
-    "metrics/nauc.py",
-    "stats/intervals.py",
-    "stats/paired.py",
-    "vectors/topk.py",
-    "vectors/quantise.py",
-    "vectors/maxsim.py",
-    "retrievers/bm25/postings.py",
-    "retrievers/bm25/search.py",
-    "retrievers/fusion/join.py",
-    "results/store.py",
-    "results/keys.py",
-    "engine/limit.py",
-    "http/retry.py",
-    "datasets/tables/jsonlines.py",
-]
-EQUIVALENT: dict[tuple[str, str, str], str] = {
-    (
-        "metrics/graded.py",
-        "last |= np.diff(gains, append=0.0) != 0",
-        "0.0 -> 1.0",
-    ): "the last place is already marked, because the number of its query changes",
-}
-"""Module, line and change of mutants that cannot alter an answer, with the reason."""
 
 
 def mutations(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
@@ -119,7 +104,9 @@ def _apply(node: ast.AST, description: str) -> None:
 
 
 def tests_of(module: str) -> list[str]:
-    """Return the test files that name the module or its package, those of the same folder first."""
+    """Return the test files of a core module; of any other module, those that name it or are in its folder."""
+    if module in CORE:
+        return [f"tests/{file}" for file in CORE[module]]
     name = "steelyard." + module.removesuffix(".py").replace("/", ".")
     package = name.rpartition(".")[0]
     files = [file for file in sorted((ROOT / "tests").rglob("test_*.py")) if not file.stem.endswith("_docs")]
@@ -149,7 +136,7 @@ def killed(module: str, text: str, copy_of_source: Path, seconds: int) -> bool:
             os._exit(status)
     _, status = os.waitpid(child, 0)
     target.write_text(original, encoding="utf-8")
-    if os.waitstatus_to_exitcode(status) not in (0, 1, 2, -signal.SIGALRM):
+    if os.waitstatus_to_exitcode(status) not in (0, 1, 2, -signal.SIGPROF, -signal.SIGALRM):
         raise SystemExit(f"the tests of {module} ended with {os.waitstatus_to_exitcode(status)}")
     return status != 0
 
@@ -160,10 +147,17 @@ def _run_tests(module: str, target: Path, copy_of_source: Path, seconds: int) ->
     os.environ["PYTHONPATH"] = str(copy_of_source)  # of processes that tests start
     sys.path.insert(0, str(copy_of_source))
     sys.dont_write_bytecode = True  # two mutants of one second would share a file
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # CPU time: the machine may be busy
+    signal.alarm(10 * seconds)  # a mutant that only waits
     words = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not torch and not browser and not server"]
-    return int(pytest.main([*words, *tests_of(module), str(target)]))
+    # One file after the other: most mutants are dead before the last ones are even imported.
+    for file in [*tests_of(module), str(target)]:
+        code = int(pytest.main([*words, file]))
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return code
+    return 0
 
 
 def warm_up() -> None:
@@ -174,13 +168,44 @@ def warm_up() -> None:
     assert "steelyard" not in sys.modules
 
 
+def sample(module: str, count: int, seed: int) -> list[tuple[int, str, str, ast.Module]]:
+    """Return line number, line, description and syntax tree of some mutants of a module."""
+    text = (SOURCE / module).read_text(encoding="utf-8")
+    every = list(mutations(ast.parse(text)))
+    chosen = random.Random(f"{seed}:{module}").sample(every, min(count, len(every)))
+    return [(line, text.splitlines()[line - 1].strip(), change, tree) for line, change, tree in chosen]
+
+
+def run(module: str, copy_of_source: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Run the sample of one module; return the counts and the mutants that survived."""
+    original = (SOURCE / module).read_text(encoding="utf-8")
+    if killed(module, original, copy_of_source, options.timeout):
+        raise SystemExit(f"the tests of {module} fail without a mutant")
+    row: dict[str, Any] = {"seed": options.seed, "mutants": 0, "killed": 0, "equivalent": 0, "survived": []}
+    for number, line, change, tree in sample(module, options.mutants, options.seed):
+        row["mutants"] += 1
+        if (module, line, change) in EQUIVALENT:
+            row["equivalent"] += 1
+        elif killed(module, ast.unparse(tree), copy_of_source, options.timeout):
+            row["killed"] += 1
+        else:
+            row["survived"].append(f"{change} in {line}")
+            print(f"survived  {module}:{number}  {change}  in  {line}", flush=True)
+    print(f"{module}: {row['killed']} of {row['mutants'] - row['equivalent']} killed", flush=True)
+    return row | {"source": hashlib.sha256(original.encode()).hexdigest()[:16]}
+
+
 def main() -> int:
-    """Run the sample and print a line per surviving mutant, then the score."""
+    """Run the sample, print a line per surviving mutant, then the score; with --record, store the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", default=CORE, help="Modules below src/steelyard (default: the core)")
+    parser.add_argument(
+        "modules", nargs="*", default=list(CORE), help="Modules below src/steelyard (default: the core)"
+    )
     parser.add_argument("--mutants", type=int, default=15, help="Mutants per module (default: 15)")
     parser.add_argument("--seed", type=int, default=1, help="Seed of the sample (default: 1)")
-    parser.add_argument("--timeout", type=int, default=300, help="Seconds of the tests of a mutant (default: 300)")
+    parser.add_argument("--timeout", type=int, default=300, help="CPU seconds of the tests of a mutant (default: 300)")
+    parser.add_argument("--record", action="store_true", help="Store the counts in tests/mutants.json")
+    parser.add_argument("--page", type=Path, help="A docs page to write the recorded table into")
     options = parser.parse_args()
     total = deaths = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -188,26 +213,15 @@ def main() -> int:
         os.chdir(ROOT)
         warm_up()
         for module in options.modules:
-            if killed(module, (SOURCE / module).read_text(encoding="utf-8"), Path(folder), options.timeout):
-                raise SystemExit(f"the tests of {module} fail without a mutant")
-            original = (SOURCE / module).read_text(encoding="utf-8")
-            every = list(mutations(ast.parse(original)))
-            sample = random.Random(f"{options.seed}:{module}").sample(every, min(options.mutants, len(every)))
-            count = 0
-            for line, description, tree in sample:
-                if (module, original.splitlines()[line - 1].strip(), description) in EQUIVALENT:
-                    continue
-                total += 1
-                dead = killed(module, ast.unparse(tree), Path(folder), options.timeout)
-                count += dead
-                if not dead:
-                    print(
-                        f"survived  {module}:{line}  {description}  in  {original.splitlines()[line - 1].strip()}",
-                        flush=True,
-                    )
-            deaths += count
-            print(f"{module}: {count} killed", flush=True)
+            row = run(module, Path(folder), options)
+            total += row["mutants"] - row["equivalent"]
+            deaths += row["killed"]
+            if options.record:
+                record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+                RECORD.write_text(json.dumps(record | {module: row}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"{deaths} of {total} mutants killed ({deaths / max(total, 1):.1%})")
+    if options.page:
+        write_page(options.page, load_record())
     return 0
 
 

@@ -109,7 +109,8 @@ class Settings:
 
     def updated(self, **overrides: Any) -> Settings:
         """Return these settings with the given ones replaced; None leaves a setting as it is."""
-        return replace(self, **_known(overrides))
+        known = _known(overrides)
+        return replace(self, **known) if known else self
 
     def secret(self, name: str) -> str | None:
         """Return the API key of that name, from `secrets` or the environment variable; None if neither has it."""

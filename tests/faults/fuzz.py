@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import shutil
 import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,21 +32,69 @@ from fault_readers import READERS as INPUT_READERS  # noqa: E402
 from fault_readers import Reader  # noqa: E402
 from page import load_record, save_record, write_page  # noqa: E402
 
+from steelyard.datasets.formats import task_files  # noqa: E402
+
 READERS = {reader.name: reader for reader in [*INPUT_READERS, *OUTPUT_READERS]}
-FRESH = 20_000
-"""Cases after which the folder of a reader is emptied."""
+FRESH = 10_000
+"""Cases after which the folder of a reader is made anew and the record is stored."""
 
 
-def fuzz(reader: Reader, folder: Path, seed: int, numbers: range, seconds: float) -> tuple[int, int]:
-    """Run cases until the numbers or the CPU seconds are used up; return how many cases and findings there were."""
+def run(reader: Reader, seed: int, cases: int, seconds: float) -> int:
+    """Continue the recorded cases of a reader until there are that many; return the number of findings."""
+    shared = Path("/dev/shm")  # files in memory, where there is such a folder
     findings: set[str] = set()
+    begin, used = load_record()["readers"].get(reader.name, {}), 0.0
+    done = first = begin["cases"] if begin.get("seed") == seed else 0
+    while done < cases and used < seconds:
+        with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+            known, start = len(findings), time.process_time()
+            numbers = range(done, min(cases, done - done % FRESH + FRESH))
+            with unchanged_tables_read_once(reader.mutated) if reader.mutated else nullcontext():
+                count = fuzz(reader, Path(folder), seed, numbers, seconds - used, findings)
+            spent = time.process_time() - start
+        done, used = done + count, used + spent
+        record = load_record()  # another process may have changed it
+        row = record["readers"].get(reader.name, {}) if done > count else {}
+        record["readers"][reader.name] = {
+            "cases": done,
+            "seed": seed,
+            "seconds": round(row.get("seconds", 0.0) + spent, 1),
+            "findings": row.get("findings", 0) + len(findings) - known,
+        }
+        save_record(record)
+    print(f"{reader.name}: {done - first} cases in {used:.1f} CPU s, {len(findings)} findings", flush=True)
+    return len(findings)
+
+
+@contextmanager
+def unchanged_tables_read_once(mutated: str) -> Iterator[None]:
+    """Read the tables of a task that are the same in every case only once; `test_readers.py` reads all of them."""
+    known: dict[tuple[str, ...], tuple[Any, list[Any]]] = {}
+
+    def read(files: Sequence[Any], role: Any, report: Any) -> Any:
+        names = (role.name, *(name for name, _ in files))
+        if mutated in names:
+            return read_table(files, role, report)
+        if names not in known:
+            own = type(report)()
+            known[names] = read_table(files, role, own), own.problems
+        table, problems = known[names]
+        report.problems += problems
+        return table
+
+    read_table, task_files.read_table = task_files.read_table, read
+    try:
+        yield
+    finally:
+        task_files.read_table = read_table
+
+
+def fuzz(reader: Reader, folder: Path, seed: int, numbers: range, seconds: float, findings: set[str]) -> int:
+    """Run cases until the numbers or the CPU seconds are used up; return how many, and add the findings."""
     start, done = time.process_time(), 0
     for number in numbers:
         if time.process_time() - start > seconds:
             break
-        if done % FRESH == FRESH - 1:
-            shutil.rmtree(folder)
-            folder.mkdir()
         data = mutate(reader.seeds, seed, number)
         done += 1
         try:
@@ -55,7 +105,7 @@ def fuzz(reader: Reader, folder: Path, seed: int, numbers: range, seconds: float
                 findings.add(place)
                 store(reader.name, data)
                 print(f"{reader.name}, seed {seed}, number {number}: {place}: {str(error)[:200]}", flush=True)
-    return done, len(findings)
+    return done
 
 
 def store(name: str, data: bytes) -> Path:
@@ -77,25 +127,8 @@ def main() -> int:
     pa.set_cpu_count(1)  # inputs are small: more threads only cost time
     pa.set_io_thread_count(1)
     found = 0
-    shared = Path("/dev/shm")  # files in memory, where there is such a folder
     for name in options.readers:
-        record = load_record()
-        row = record["readers"].get(name, {})
-        before = row if row.get("seed") == options.seed else {"cases": 0, "seconds": 0.0, "findings": 0}
-        with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
-            start = time.process_time()
-            numbers = range(before["cases"], options.cases)
-            cases, findings = fuzz(READERS[name], Path(folder), options.seed, numbers, options.seconds)
-            seconds = time.process_time() - start
-        found += findings
-        record["readers"][name] = {
-            "cases": before["cases"] + cases,
-            "seed": options.seed,
-            "seconds": round(before["seconds"] + seconds, 1),
-            "findings": before["findings"] + findings,
-        }
-        save_record(record)
-        print(f"{name}: {cases} cases in {seconds:.1f} CPU s, {findings} findings", flush=True)
+        found += run(READERS[name], options.seed, options.cases, options.seconds)
     if options.page:
         write_page(options.page, load_record())
     return int(bool(found))

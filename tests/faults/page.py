@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RECORD = Path(__file__).parent / "record.json"
+MUTANTS = Path(__file__).parents[1] / "mutants.json"
 GOAL = 1_000_000
 
 
@@ -26,10 +27,12 @@ def save_record(record: dict[str, Any]) -> None:
 
 
 def write_page(path: Path, record: dict[str, Any]) -> None:
-    """Write both tables between the marks of the page."""
+    """Write all tables between the marks of the page."""
     replace_between(path, "table", "\n".join(injection_table(record["injection"])))
     replace_between(path, "readers", "\n".join(reader_table(record["readers"])))
     replace_between(path, "atheris", "\n".join(atheris_table(record["atheris"])))
+    if MUTANTS.exists():
+        replace_between(path, "mutants", "\n".join(mutant_table(json.loads(MUTANTS.read_text(encoding="utf-8")))))
 
 
 def injection_table(rows: dict[str, dict[str, dict[str, int]]]) -> list[str]:
@@ -77,6 +80,24 @@ def atheris_table(rows: dict[str, dict[str, int]]) -> list[str]:
         f"| {name} | {row['runs']:,} | {row['seconds']} | {row['findings']} |" for name, row in sorted(rows.items())
     ]
     return ["| reader | runs | CPU s | findings |", "|---|---|---|---|", *lines]
+
+
+def mutant_table(rows: dict[str, dict[str, Any]]) -> list[str]:
+    """Return how many mutants of each module the tests kill, and those that survive."""
+    lines = ["| module | mutants | equivalent | killed | survived |", "|---|---|---|---|---|"]
+    for name, row in sorted(rows.items()):
+        survived = ", ".join(f"`{one}`" for one in row["survived"]) or "-"
+        lines.append(f"| {name} | {row['mutants']} | {row['equivalent']} | {row['killed']} | {survived} |")
+    counts = {key: sum(row[key] for row in rows.values()) for key in ("mutants", "equivalent", "killed")}
+    real = counts["mutants"] - counts["equivalent"]
+    seeds = ", ".join(map(str, sorted({row["seed"] for row in rows.values()})))
+    return [
+        *lines,
+        "",
+        f"{counts['killed']} of {real} mutants that can alter an answer are killed "
+        f"({counts['killed'] / max(real, 1):.1%}; {counts['mutants']} mutants of {len(rows)} modules, "
+        f"{counts['equivalent']} equivalent, seed {seeds}).",
+    ]
 
 
 def replace_between(path: Path, mark: str, body: str) -> None:

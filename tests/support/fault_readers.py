@@ -43,6 +43,8 @@ class Reader:
     name: str
     read: Callable[[Path, bytes], object]
     seeds: Sequence[bytes]
+    mutated: str = ""
+    """The file of a task that is the input; the tables in its other files are the same in every case."""
 
     def survives(self, folder: Path, data: bytes) -> None:
         """Read the input; any exception that is not ours is raised."""
@@ -321,18 +323,18 @@ SPECS = [
 RESULT = {"schema_version": 1, "task": "X/y", "model": "bm25", "key": "a" * 32, "metrics": {"ndcg_at_10": 0.5}}
 
 READERS = [
-    Reader("jsonl", task_with("corpus.jsonl"), [CORPUS]),
-    Reader("jsonl_queries", task_with("queries.jsonl"), [QUERIES]),
-    Reader("jsonl_lists", task_with("candidates.jsonl"), [lines({"query-id": "q0", "corpus-ids": ["d0", "d1"]})]),
-    Reader("json_array", task_with("corpus.json", without=["corpus.jsonl"]), [json.dumps([{"_id": "d0", "text": "x"}]).encode()]),
-    Reader("csv", task_with("corpus.csv", without=["corpus.jsonl"]), [b'id,title,text\nd0,T,"zero, and more"\nd1,,one\n']),
-    Reader("tsv_qrels", task_with("qrels.tsv"), [QRELS, b"q0\t0\td0\t1\nq1\t0\td1\t0\n"]),
-    Reader("jsonl_qrels", task_with("qrels.jsonl", without=["qrels.tsv"]), [lines({"query-id": "q0", "corpus-id": "d0", "score": 1})]),
-    Reader("parquet", task_with("corpus.parquet", without=["corpus.jsonl"]), [parquet(_id=["d0", "d1"], text=["zero", "one"])]),
-    Reader("gzip", task_with("corpus.jsonl.gz", without=["corpus.jsonl"]), [gzip.compress(CORPUS, mtime=0)]),
-    Reader("trec_docs", task_with("corpus.trec", without=["corpus.jsonl"]), [TREC]),
-    Reader("trec_topics", task_with("topics", without=["queries.jsonl"]), [TOPICS]),
-    Reader("trec_run", task_with("candidates.run"), [b"q0 Q0 d0 1 2.5 tag\nq0 Q0 d1 2 1.5 tag\nq1 Q0 d1 1 1 tag\n"]),
+    Reader("jsonl", task_with("corpus.jsonl"), [CORPUS], "corpus.jsonl"),
+    Reader("jsonl_queries", task_with("queries.jsonl"), [QUERIES], "queries.jsonl"),
+    Reader("jsonl_lists", task_with("candidates.jsonl"), [lines({"query-id": "q0", "corpus-ids": ["d0", "d1"]})], "candidates.jsonl"),
+    Reader("json_array", task_with("corpus.json", without=["corpus.jsonl"]), [json.dumps([{"_id": "d0", "text": "x"}]).encode()], "corpus.json"),
+    Reader("csv", task_with("corpus.csv", without=["corpus.jsonl"]), [b'id,title,text\nd0,T,"zero, and more"\nd1,,one\n'], "corpus.csv"),
+    Reader("tsv_qrels", task_with("qrels.tsv"), [QRELS, b"q0\t0\td0\t1\nq1\t0\td1\t0\n"], "qrels.tsv"),
+    Reader("jsonl_qrels", task_with("qrels.jsonl", without=["qrels.tsv"]), [lines({"query-id": "q0", "corpus-id": "d0", "score": 1})], "qrels.jsonl"),
+    Reader("parquet", task_with("corpus.parquet", without=["corpus.jsonl"]), [parquet(_id=["d0", "d1"], text=["zero", "one"])], "corpus.parquet"),
+    Reader("gzip", task_with("corpus.jsonl.gz", without=["corpus.jsonl"]), [gzip.compress(CORPUS, mtime=0)], "corpus.jsonl.gz"),
+    Reader("trec_docs", task_with("corpus.trec", without=["corpus.jsonl"]), [TREC], "corpus.trec"),
+    Reader("trec_topics", task_with("topics", without=["queries.jsonl"]), [TOPICS], "topics"),
+    Reader("trec_run", task_with("candidates.run"), [b"q0 Q0 d0 1 2.5 tag\nq0 Q0 d1 2 1.5 tag\nq1 Q0 d1 1 1 tag\n"], "candidates.run"),
     Reader("clicks_jsonl", clicks("log.jsonl"), [CLICKS]),
     Reader("clicks_csv", clicks("log.csv"), [CLICKS_CSV]),
     Reader("clicks_opts", click_options, [b"?signal=ctr&at=0.1,0.3&min_impressions=2&positions=ips", b"?since=2026-01-01&eta=1&clip=5"]),
@@ -349,11 +351,11 @@ READERS = [
     Reader("set_yaml", set_file, [SET]),
     Reader("study_toml", single("study.toml", study_words), [STUDY, b'models = ["bm25"]\ndata = "x.csv"\n']),
     Reader("documents", documents, [b"---\nlayout: page\n---\n# Leave\n<title>VPN</title><p>Ask <b>IT</b>.</p>\n=====\nquestion,file\nhow,page.html\n"]),
-    Reader("task_json", task_with("task.json"), [json.dumps(FACTS).encode()]),
-    Reader("task_metadata", task_with("task.json"), [json.dumps(METADATA).encode()]),
-    Reader("manifest_json", nano("manifest.json"), [json.dumps(MANIFEST).encode()]),
-    Reader("nano_corpus", nano("corpus/en.parquet"), [parquet(_id=["d0", "d1"], text=["zero", "one"])]),
-    Reader("nano_candidates", nano("bm25/en.parquet"), [parquet(**{"query-id": ["q0"], "corpus-ids": [["d1", "d0"]]})]),
+    Reader("task_json", task_with("task.json"), [json.dumps(FACTS).encode()], "task.json"),
+    Reader("task_metadata", task_with("task.json"), [json.dumps(METADATA).encode()], "task.json"),
+    Reader("manifest_json", nano("manifest.json"), [json.dumps(MANIFEST).encode()], "manifest.json"),
+    Reader("nano_corpus", nano("corpus/en.parquet"), [parquet(_id=["d0", "d1"], text=["zero", "one"])], "corpus/en.parquet"),
+    Reader("nano_candidates", nano("bm25/en.parquet"), [parquet(**{"query-id": ["q0"], "corpus-ids": [["d1", "d0"]]})], "bm25/en.parquet"),
     Reader("sts", typed("sts", "x.jsonl"), [PAIRS]),
     Reader("pair_classification", typed("pair_classification", "x.jsonl"), [PAIRS.replace(b"score", b"label").replace(b"0.5", b"0").replace(b"5", b"1")]),
     Reader("classification", typed("classification", "x.jsonl"), [LABELS]),

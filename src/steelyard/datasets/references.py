@@ -166,7 +166,7 @@ def local_path(text: str) -> Path:
             "a path", expected="valid Unicode", found=ascii(text), hint="rename the file"
         ) from None
     try:
-        return Path(text).expanduser()
+        return Path(text).expanduser() if text.startswith("~") else Path(text)
     except RuntimeError:
         raise UsageError.invalid(
             "the path", expected="one of an existing user", found=text, hint="write the whole path"

@@ -74,8 +74,9 @@ def locate_saved(folder: Path, path_text: str, task: str, columns: Mapping[str, 
 def _tables_in(folder: Path, path_text: str, columns: Mapping[str, str]) -> list[TaskLocation]:
     """Return the task of a folder with a saved dataset for each table."""
     tables: dict[str, tuple[Path, list[str]]] = {}
+    present = {path.name.lower() for path in folder.iterdir()}  # one call instead of one per name
     for name in (*CORPUS, *QUERIES, *QRELS, *CANDIDATES):
-        if (folder / name).is_dir() and (splits := saved_splits(folder / name)):
+        if name in present and (folder / name).is_dir() and (splits := saved_splits(folder / name)):
             split = next((one for one in (name, *TEST) if one in splits), next(iter(splits)))
             tables[name] = (folder, [f"{name}/{file}" for file in splits[split]])
     complete = _role(tables, CORPUS) and _role(tables, QUERIES)

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.formats.sidecar import candidates_path, read_json_object, with_safeguards
 from steelyard.datasets.problems import Report, Validate
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES, Role
-from steelyard.datasets.tables.tabular import read_table
+from steelyard.datasets.tables.tabular import Table, read_table
 from steelyard.types import Task, TaskInfo
+
+SMALL = 1 << 18
+"""Bytes of all tables together up to which they are read in one thread."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,32 @@ def read_tables(files: TaskFiles, info: TaskInfo, path_of: Callable[[str], Path]
     small = [(files.queries, QUERIES), (files.qrels, JUDGEMENTS)]
     small += [(paths, CANDIDATES) for paths in files.candidates.values()]
     small_report = Report()
-    # The corpus takes as long as all other tables. It is read in this thread, so that an interrupt is immediate.
-    with ThreadPoolExecutor(1) as pool:
-        others = pool.submit(lambda: [read_table(named(p), files.role(role, p), small_report) for p, role in small])
-        documents = read_table(named(files.corpus), files.role(DOCUMENTS, files.corpus), report)
-        queries, qrels, *lists = others.result()
+
+    def others() -> list[Table | None]:
+        return [read_table(named(paths), files.role(role, paths), small_report) for paths, role in small]
+
+    def corpus() -> Table | None:
+        return read_table(named(files.corpus), files.role(DOCUMENTS, files.corpus), report)
+
+    if _are_small(path_of(name) for name in files.all):
+        documents, (queries, qrels, *lists) = corpus(), others()
+    else:
+        # The corpus takes as long as all other tables. It is read in this thread, so that an interrupt is immediate.
+        with ThreadPoolExecutor(1) as pool:
+            submitted = pool.submit(others)
+            documents = corpus()
+            queries, qrels, *lists = submitted.result()
     report.problems += small_report.problems
     candidates = {name: table for name, table in zip(files.candidates, lists, strict=True) if table is not None}
     return Tables(info, documents, queries, qrels, candidates)
+
+
+def _are_small(paths: Iterable[Any]) -> bool:
+    """Return whether files or tables in memory are so small together that a second thread would only cost time."""
+    try:
+        return sum(path.stat().st_size if isinstance(path, Path) else path.nbytes for path in paths) < SMALL
+    except OSError:
+        return False  # the readers report what is wrong with a file
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ role (`id text`; `query document grade`; trec_eval's `query 0 document grade`). 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import Role, report_ambiguous_columns
 from steelyard.datasets.tables.convert import whole
-from steelyard.datasets.tables.files import header_line, look_at_head, open_bytes, read_bytes
+from steelyard.datasets.tables.files import header_line, in_memory, look_at_head, open_bytes, read_bytes
 
 BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 """Bytes that Arrow parses at a time: a row must fit into one block, and few rows exceed the first size."""
@@ -54,7 +53,7 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
     if not header:
         shown = ", ".join(field or "(skipped)" for field in fields)
         report.add("no-header", name, f"no header: the first line, {_shown(first, delimiter)}, is read as {shown}")
-    table, ragged = _table(path, len(fields), delimiter, quoted=comma, skip=int(header))
+    table, ragged = _table(path, head, len(fields), delimiter, quoted=comma, skip=int(header))
     if ragged:
         width = next(iter(ragged.values()))
         remedy = "" if width < len(fields) else QUOTE if comma else BLANK
@@ -102,7 +101,9 @@ def _report_quotes(columns: dict[str, Any], name: str, role: Role, report: Repor
             report.add("quoted", name, f"a {field} is quoted, with doubled quotation marks inside", rows)
 
 
-def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -> tuple[Any, dict[int, int]]:
+def _table(
+    path: Path, head: bytes, width: int, delimiter: str, *, quoted: bool, skip: int
+) -> tuple[Any, dict[int, int]]:
     """Return the file as columns of bytes, and the rows of another width, which are skipped, with their widths."""
     from pyarrow import csv as arrow_csv
 
@@ -116,7 +117,7 @@ def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -
 
     def read(block: int, handler: Any = None) -> Any:
         ragged.clear()
-        with open_bytes(path) if handler is None else io.BytesIO(_as_utf8(read_bytes(path))) as stream:
+        with in_memory(head) or open_bytes(path) if handler is None else _as_utf8(read_bytes(path)) as stream:
             return arrow_csv.read_csv(
                 stream,
                 # One thread, or Arrow does not report the numbers of bad rows.
@@ -148,12 +149,13 @@ def _table(path: Path, width: int, delimiter: str, *, quoted: bool, skip: int) -
     raise AssertionError("the last block returns or raises")
 
 
-def _as_utf8(data: bytes) -> bytes:
+def _as_utf8(data: bytes) -> Any:
+    """Return a stream of the data, with U+FFFD for what is not UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
-        return data.decode(errors="replace").encode()
-    return data
+        data = data.decode(errors="replace").encode()
+    return pa.BufferReader(data)
 
 
 def _with_gaps(table: Any, rows: Sequence[int]) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import Field, Role, numbers_in, report_ambiguous_columns
 from steelyard.datasets.tables.convert import whole
-from steelyard.datasets.tables.files import UTF8_MARK, look_at_head, open_bytes, read_bytes, text_lines
+from steelyard.datasets.tables.files import UTF8_MARK, in_memory, look_at_head, open_bytes, read_bytes, text_lines
 from steelyard.datasets.tables.values import KINDS as SAMPLES
 from steelyard.datasets.tables.values import arrow_type, from_json
 
@@ -61,10 +61,11 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
         return None
     schema = pa.schema(list(types.items()))
     try:
-        with open_bytes(path) as stream:
+        small = in_memory(head)
+        with small or open_bytes(path) as stream:
             table = arrow_json.read_json(
                 stream,
-                read_options=arrow_json.ReadOptions(block_size=BLOCK),
+                read_options=arrow_json.ReadOptions(block_size=BLOCK, use_threads=small is None),
                 parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
             )
     except pa.ArrowInvalid:

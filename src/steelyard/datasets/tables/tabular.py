@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from steelyard.datasets.formats.trec.collection import read_trec, trec_kind
+from steelyard.datasets.formats.trec.collection import TrecKind, read_trec, trec_kind
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables import convert, values
 from steelyard.datasets.tables.columns import Role, report_ambiguous_columns
@@ -75,11 +75,13 @@ class Table:
 def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | None:
     """Return the table of all files together; None, with problems in the report, if one of them cannot be read."""
     parts: list[dict[str, Any]] = []
-    starts, total = [], 0
+    starts, total, is_trec = [], 0, False
     for name, path in files:
         columns = None
         with translated(report, name):
-            columns = _read_file(path, name, role, report)
+            form = trec_kind(name, path) if isinstance(path, Path) else None
+            is_trec |= form is not None
+            columns = _read_file(path, name, role, form, report)
         if columns is None:
             continue
         parts.append(columns)
@@ -92,15 +94,16 @@ def read_table(files: Sequence[Named], role: Role, report: Report) -> Table | No
     if odd := [field for field, column in joined.items() if column is None]:
         report.add("columns", files[0][0], f"{', '.join(odd)}: lists in one file, single values in another")
         return None
-    is_trec = any(isinstance(path, Path) and trec_kind(name, path) is not None for name, path in files)
     return Table(role, joined, tuple(name for name, _ in files), tuple(starts), trec=is_trec)
 
 
-def _read_file(path: Path | pa.Table, name: str, role: Role, report: Report) -> dict[str, Any] | None:
+def _read_file(
+    path: Path | pa.Table, name: str, role: Role, form: TrecKind | None, report: Report
+) -> dict[str, Any] | None:
     kind = format_of(name)
     if isinstance(path, pa.Table):
         raw = _select(path.schema, path.select, name, role, report)
-    elif (form := trec_kind(name, path)) is not None:
+    elif form is not None:
         raw = read_trec(path, name, role, form, report)
     elif kind is None:
         report.add(
