@@ -66,6 +66,7 @@ def theirs(data: list[Row]) -> dict[str, dict[str, Any]]:
     return {} if table.is_empty else {line["Model"]: line for line in table.df.iter_rows(named=True)}
 
 
+@pytest.mark.torch  # imports mteb
 @pytest.mark.parametrize(("missing", "levels"), [(0.0, 1000), (0.0, 4), (0.15, 1000), (0.4, 3)])
 def test_the_same_as_mteb(missing: float, levels: int) -> None:
     for seed in range(8):

