@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from float_parity import assert_float_parity
 
-from steelyard.engine import evaluate
+from steelyard.config import Settings
+from steelyard.engine import Results, evaluate
 from steelyard.errors import MissingPart, ModelError, UsageError
 from steelyard.retrievers.rerank.cross_encoder_onnx import OnnxCrossEncoder
 from steelyard.retrievers.rerank.load import load_reranker
@@ -166,3 +168,29 @@ def test_an_encoder_is_no_cross_encoder(models: tuple[Path, Path], tmp_path: Pat
     export(models[0], folder / "model.onnx")
     with pytest.raises(UsageError, match="states of tokens"):
         load_reranker(parse(f"rerank:{folder}"))
+
+
+def test_a_stored_rerun_does_not_open_the_model(
+    models: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder = models
+    task, _ = reranking_task()
+    settings = Settings.load(home=tmp_path / "home")
+
+    def run(model: str, **options: Any) -> Results:
+        return evaluate(model, task, results=tmp_path / "results", settings=settings, warn=False, **options)
+
+    first = run(f"rerank:{folder}", candidates="given")
+    assert first[0].done, str(first[0].error)
+    monkeypatch.setattr("steelyard.retrievers.rerank.cross_encoder_onnx.open_sessions", _fail)
+    again = run(f"rerank:{folder}", candidates="given")
+    assert again[0].key == first[0].key and again[0].created == first[0].created
+    deeper = run(f"candidates:given > rerank:{folder}?depth=2")  # the scores of its pairs are stored
+    assert deeper[0].done, str(deeper[0].error)
+    assert deeper[0].notes["rerank"]["pairs_from_cache"] == deeper[0].notes["rerank"]["pairs"] > 0
+    other = run(f"rerank:{folder}?max_length=9", candidates="given")
+    assert other[0].error is not None and other[0].error.message == "opened"
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise RuntimeError("opened")
