@@ -7,7 +7,7 @@ CASES ?= 100000
 # Without compiled files, pytest rewrites every assertion in each worker, and each command of a test compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check lint types contracts tests shuffle faults mutants browser shells docs site lowest bench lock audit sbom clean
+.PHONY: help demo test check lint types contracts tests shuffle faults mutants cpus browser shells docs site lowest bench lock audit sbom clean
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -58,6 +58,9 @@ faults: .venv/dev ## Inject faults into whole commands, then fuzz every reader w
 
 mutants: .venv/dev ## Mutate a sample of the core modules and report which mutants the tests kill
 	$(BIN)/python tests/mutants.py --record --page docs/faults.md
+
+cpus: .venv/dev ## Run the tests of floating-point numbers with other instructions (AVX2, AVX-512 ...) and numbers of threads
+	$(BIN)/python tests/cpu_settings.py
 
 browser: ## Install Chromium, in which the tests open pages
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \

@@ -24,9 +24,11 @@ import random
 import shutil
 import signal
 import sys
+import sysconfig
 import tempfile
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,8 @@ from page import load_record, write_page  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "steelyard"
+IMPORTED = "imported.txt"
+"""File with the modules that the tests of the last module have imported."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -157,15 +161,25 @@ def _run_tests(module: str, target: Path, copy_of_source: Path, seconds: int) ->
         code = int(pytest.main([*words, file]))
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             return code
+    (copy_of_source / IMPORTED).write_text("\n".join(foreign_modules()), encoding="utf-8")
     return 0
 
 
-def warm_up() -> None:
-    """Import what tests need and no mutant changes; a copy of the process then starts at once."""
-    for name in ("numpy", "pyarrow.parquet", "pyarrow.compute", "pyarrow.csv", "pyarrow.json", "scipy.stats"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+def warm_up(names: Sequence[str]) -> None:
+    """Import what the tests need and no mutant changes, so that a copy of this process starts at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
     assert "steelyard" not in sys.modules
+
+
+def foreign_modules() -> list[str]:
+    """Return the modules of other packages that were imported in this process and can be imported in another."""
+    packages = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"))
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    return [name for name, file in files.items() if file and file.startswith(packages) and "steelyard" not in name]
 
 
 def sample(module: str, count: int, seed: int) -> list[tuple[int, str, str, ast.Module]]:
@@ -181,6 +195,7 @@ def run(module: str, copy_of_source: Path, options: argparse.Namespace) -> dict[
     original = (SOURCE / module).read_text(encoding="utf-8")
     if killed(module, original, copy_of_source, options.timeout):
         raise SystemExit(f"the tests of {module} fail without a mutant")
+    warm_up((copy_of_source / IMPORTED).read_text(encoding="utf-8").split())
     row: dict[str, Any] = {"seed": options.seed, "mutants": 0, "killed": 0, "equivalent": 0, "survived": []}
     for number, line, change, tree in sample(module, options.mutants, options.seed):
         row["mutants"] += 1
@@ -211,7 +226,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(SOURCE, Path(folder) / "steelyard", ignore=shutil.ignore_patterns("__pycache__"))
         os.chdir(ROOT)
-        warm_up()
         for module in options.modules:
             row = run(module, Path(folder), options)
             total += row["mutants"] - row["equivalent"]

@@ -195,6 +195,7 @@ def test_a_wrong_option_is_reported_in_two_lines(
     ("words", "option", "found"),
     [
         (["run", "--seed", "x"], "--seed", "x"),
+        (["run", "--seed", "-1"], "seed", -1),
         (["build", "fidelity", "x", "--target", "2.0"], "--target", 2.0),
         (["build", "fidelity", "x", "--draws", "-1"], "--draws", -1),
         (["build", "fidelity", "x", "--sizes", "10,0"], "--sizes", "10,0"),
