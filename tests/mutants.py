@@ -155,7 +155,8 @@ def _run_tests(module: str, target: Path, copy_of_source: Path, seconds: int) ->
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)  # CPU time: the machine may be busy
     signal.alarm(10 * seconds)  # a mutant that only waits
-    words = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not torch and not browser and not server"]
+    words = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    words += ["-c", str(ROOT / "pyproject.toml"), "-m", "not slow and not torch and not browser and not server"]
     # One file after the other: most mutants are dead before the last ones are even imported.
     for file in [*tests_of(module), str(target)]:
         code = int(pytest.main([*words, file]))
