@@ -29,6 +29,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,22 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 
 def mutations(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
     """Yield line, description and syntax tree of every mutant."""
-    nodes = [node for node in ast.walk(tree) if not isinstance(node, ast.Module)]
-    for index, node in enumerate(nodes):
-        for description in _changes(node):
+    spared = {id(node) for node in _spared(tree)}
+    for index, node in enumerate(ast.walk(tree)):
+        for description in () if id(node) in spared else _changes(node):
             mutant = copy.deepcopy(tree)
-            twin = [twin for twin in ast.walk(mutant) if not isinstance(twin, ast.Module)][index]
-            _apply(twin, description)
+            _apply(next(islice(ast.walk(mutant), index, None)), description)
             yield getattr(node, "lineno", 0), description, mutant
+
+
+def _spared(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield what is not mutated: arguments of decorators (`frozen=True`), and `strict=` of zip, which is an assertion."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            for decorator in node.decorator_list:
+                yield from ast.walk(decorator)
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            yield node.value
 
 
 def _changes(node: ast.AST) -> list[str]:
