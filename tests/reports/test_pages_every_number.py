@@ -52,6 +52,10 @@ class Claims(PageExpectations):
         assert self.oracle.named_share is None, place.text
         return []
 
+    def on_names_uncased(self, place: Place) -> list[Any]:
+        assert self.oracle.named_share is None and not {*self.oracle.scripts} & {"latin", "cyrillic", "greek"}
+        return []
+
     def on_no_duplicates(self, place: Place) -> list[Any]:
         assert self.on_duplicate_documents(place) == self.on_duplicate_queries(place) == [0], place.text
         return []

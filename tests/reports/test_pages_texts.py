@@ -139,7 +139,7 @@ def test_cross_language_never_rests_on_what_is_undecided() -> None:
     assert told.pair_languages == {"und": 1.0}
     assert "uncertain_pairs" in kinds(names)
     plain = pairs([("Where is the river?", "The river is in the north of the country.")] * 3)
-    assert "pairs" in kinds(plain)
+    assert "same_language" in kinds(plain)
     assert "uncertain_pairs" not in kinds(plain)
 
 

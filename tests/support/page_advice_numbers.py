@@ -67,7 +67,10 @@ class PageExpectations(Expectations):
         return ([failed] if failed else []) + [self.size] if failed < 20 else [9, failed]
 
     def on_synthetic_shape(self, place: Place) -> list[Any]:
-        return [round(float(np.median(self.oracle.words(side)))) for side in ("Queries", "Documents")]
+        units = [str(place.figures[name]).split()[1] for name in ("query_words", "document_words")]
+        counted = [self.oracle.characters if unit == "characters" else self.oracle.words for unit in units]
+        sides = zip(("Queries", "Documents"), counted, strict=True)
+        return [round(float(np.median(count(side)))) for side, count in sides]
 
     def on_synthetic_language(self, place: Place) -> list[Any]:
         return [share for share in self.pair_shares()[1:2] if share < 1]

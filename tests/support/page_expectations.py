@@ -133,6 +133,20 @@ class Expectations:
     def on_pairs(self, place: Place) -> list[Any]:
         return [len(self.oracle.pairs), *(share for share in self.pair_shares() if share not in (0, 1))]
 
+    def on_even_pairs(self, place: Place) -> list[Any]:
+        _, cross, scripts = self.pair_shares()
+        assert (cross, scripts) == {"one language": (0, 0), "two languages": (1, 0)}.get(
+            str(place.figures["relation"]), (1, 1)
+        )
+        return [len(self.oracle.pairs)]
+
+    def on_even_pairs_scripts(self, place: Place) -> list[Any]:
+        return [*self.on_even_pairs_relation(place), self.pair_shares()[2]]
+
+    def on_even_pairs_relation(self, place: Place) -> list[Any]:
+        assert self.pair_shares()[1] == (1 if place.figures["relation"] == "two languages" else 0)
+        return [len(self.oracle.pairs)]
+
     def on_overlap(self, place: Place) -> list[Any]:
         values = self.oracle.overlap[~np.isnan(self.oracle.overlap)]
         return [values.mean(), (values == 0).mean(), (values == 1).mean()]
@@ -183,6 +197,15 @@ class Expectations:
         return [mean, low, high, p, signs[1.0], signs[-1.0], signs[0.0]]
 
     on_worse = on_better
+
+    def on_equal(self, place: Place) -> list[Any]:
+        assert np.abs(self.comparison(place)[0]).max() < 1e-9
+        return []
+
+    def on_tiny_difference(self, place: Place) -> list[Any]:
+        values, p = self.comparison(place)
+        assert abs(values.mean()) < 0.00005 and np.abs(values).max() > 1e-9
+        return [p]
 
     def on_no_difference(self, place: Place) -> list[Any]:
         values, p = self.comparison(place)
@@ -246,6 +269,8 @@ class Expectations:
         found = [number for share, low, high in shares if share for number in (share, low, high)]
         return [*found, *((np.mean(sizes > 40), 40) if (sizes > 40).any() else ())]
 
+    on_query_characters = on_query_classes
+
     def on_numbers(self, place: Place) -> list[Any]:
         return [np.mean([any(map(str.isdigit, text)) for text in self.oracle.task.queries.texts])]
 
@@ -254,7 +279,7 @@ class Expectations:
     def on_names(self, place: Place) -> list[Any]:
         return [self.oracle.named_share]
 
-    on_few_names = on_names
+    on_few_names = on_all_names = on_all_few_names = on_names
 
     def on_duplicate_documents(self, place: Place) -> list[Any]:
         bare = [text.strip().casefold() for text in self.oracle.task.corpus.texts]
@@ -271,6 +296,15 @@ class Expectations:
         masks = (hit["dense"] & ~hit["bm25"], hit["bm25"] & ~hit["dense"], self.oracle.answerable & ~either)
         mask = (*masks, either & ~hit["hybrid"])[MODES.index(name)]
         return [mask.sum(), mask.sum() / self.oracle.answerable.sum()]
+
+    def on_empty_mode(self, place: Place) -> list[Any]:
+        words = {
+            "BM25 misses and Dense finds": "bm25_misses_dense_finds",
+            "Dense misses and BM25 finds": "dense_misses_bm25_finds",
+            "BM25 and Dense both miss": "both_miss",
+        }
+        assert self.mode(words.get(str(place.figures["mode"]), "hybrid_loses"))[0] == 0, place.text
+        return []
 
     def on_class_test(self, place: Place) -> list[Any]:
         return [len(self.oracle.rules("bm25"))]
@@ -364,6 +398,11 @@ class Expectations:
         sparse, dense = self.oracle.found("bm25"), self.oracle.found("dense")
         neither = self.oracle.answerable & ~sparse & ~dense
         return [mask.sum() for mask in (sparse & dense, sparse & ~dense, dense & ~sparse, neither)]
+
+    def on_no_overlap(self, place: Place) -> list[Any]:
+        both, *others = self.on_complement(place)
+        assert both == 0
+        return others
 
     def on_choice(self, place: Place) -> list[Any]:
         single, gain, pool = self.choice()

@@ -13,6 +13,8 @@ CONSTANT = re.compile(
     r"|at least 50 candidates|add up to 1\b|each task counts once|use-multilingual-v3"
 )
 """Names of metrics and depths: numbers that are not measured."""
+NONE = re.compile(r"(?<=on|or) no (?=query)")
+"""`better on no query`, `first for no query`."""
 NUMBER = re.compile(r"(?:(?P<below><) )?(?P<digits>(?<![\w.,])[+-]?\d[\d,]*(?:\.\d+)?|(?<=\d-)\d+)(?P<percent>%?)")
 TEXT_COLUMNS = ("Query", "Positive document", "Snippet of a positive document")
 LENGTH = re.compile(r" \[(\d+) chars\]$")
@@ -31,9 +33,9 @@ class Printed:
 
 
 def numbers(text: str) -> list[Printed]:
-    """The numbers in a text, from left to right, without constants."""
+    """The numbers in a text, from left to right, without constants; `no query` where a number is counted is 0."""
     found = []
-    for match in NUMBER.finditer(CONSTANT.sub("", text)):
+    for match in NUMBER.finditer(NONE.sub(" 0 ", CONSTANT.sub("", text))):
         digits, unit = match["digits"].replace(",", ""), 100 if match["percent"] else 1
         decimals = len(digits.partition(".")[2])
         error = 0.5001 * 10.0**-decimals / unit

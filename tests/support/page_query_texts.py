@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from steelyard.reports.pages.measure.query_properties import FIRST_WORDS
+from steelyard.reports.pages.measure.query_properties import FIRST_WORDS, IN_PLACE
 from steelyard.text.analysis.analyser import QUESTION_WORDS
 
 
 def question_word(text: str, language: str) -> str:
     """The word that starts a question; in Chinese, Japanese and Thai the first of the list that is anywhere in it."""
     lowered = text.lower().lstrip("¿¡\"'«“ ")
+    if language in IN_PLACE and re.search(r"[?？؟][\s\"'”’»)]*$", text):
+        tokens = [token for token in re.split(r"[\s.,;:!?？؟\"“”«»()]+", lowered) if token]
+        phrases = [word.split("_") for word in IN_PLACE[language].split()]
+        for at in range(len(tokens)):
+            fits = [phrase for phrase in phrases if tokens[at : at + len(phrase)] == phrase]
+            if fits:
+                return " ".join(max(fits, key=len))
     first = re.split(r"[\s,'’]", lowered, maxsplit=1)[0]
     if first in FIRST_WORDS.get(language, "").split():
         return first

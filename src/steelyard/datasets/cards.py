@@ -16,6 +16,7 @@ from steelyard.config import Settings
 from steelyard.datasets.formats.sidecar import read_json_object
 from steelyard.datasets.options import LoadOptions
 from steelyard.datasets.sources import CatalogueSource, FolderSource, source_of, typed_reference
+from steelyard.datasets.tables.files import format_of
 from steelyard.errors import SteelyardError
 from steelyard.files import parse_yaml
 
@@ -37,6 +38,27 @@ COMMENT = re.compile(r"<!--\s*steelyard: begin (\S.*?) -->.*?<!--\s*steelyard: e
 PLACEHOLDER = re.compile(r"more information needed", re.IGNORECASE)
 HUB_PAGE = re.compile(r"https?://huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 HUB_NAME = re.compile(r"(?!github\.com/)[\w.-]+/[\w.-]+")
+
+
+def is_hub_name(source: str) -> bool:
+    """Return whether the source of a task is a hub dataset, `owner/name`, and not a file in a folder.
+
+    >>> is_hub_name("BeIR/scifact"), is_hub_name("src/questions.json"), is_hub_name("github.com/me")
+    (True, False, False)
+    """
+    return HUB_NAME.fullmatch(source) is not None and format_of(source) is None
+
+
+def public_source(source: str) -> str:
+    """Return where data came from, without the folders of this machine.
+
+    >>> public_source("/mine/corpus.jsonl,src/queries.jsonl"), public_source("BeIR/scifact")
+    ('corpus.jsonl, queries.jsonl', 'BeIR/scifact')
+    """
+    parts = [Path(part.strip()) for part in source.split(",")]
+    return ", ".join(
+        part.name if part.is_absolute() or format_of(part.name) or part.exists() else str(part) for part in parts
+    )
 
 
 @dataclass(frozen=True)
@@ -256,7 +278,7 @@ def _source_names(name: str, info: TaskInfo | None) -> Iterator[str]:
         info = task_facts(name)
     if info is None:
         return
-    if HUB_NAME.fullmatch(info.source):
+    if is_hub_name(info.source):
         yield info.source
     for reference in info.metadata.references:
         if match := HUB_PAGE.match(reference.url):

@@ -24,7 +24,7 @@ from steelyard.build.sample.scan import Document, Scan, report_missing, scan
 from steelyard.build.sample.selection import Selection
 from steelyard.build.source.source import Source, open_sources
 from steelyard.config import Settings
-from steelyard.datasets.cards import task_cards
+from steelyard.datasets.cards import public_source, task_cards
 from steelyard.datasets.formats.nano.manifest import refuse_foreign_files, write_json, write_table
 from steelyard.datasets.formats.sidecar import info_facts, read_json_object, task_info
 from steelyard.datasets.problems import Report
@@ -116,11 +116,13 @@ def _info(source: Source, planned: PlannedTask, name: str, facts: Mapping[str, A
         own["licence"] = own.pop("license")
     if "language" in own and "languages" not in own:
         own["languages"] = [own["language"]] if own["language"] != "multilingual" else []
-    merged = {**info_facts(info), "licence": licence or info.licence or card.get("licence"), **own}
+    origin = public_source(info.source)
+    known = {"source": origin, "licence": licence or info.licence or card.get("licence")}
+    merged = {**info_facts(info), **known, **own}
     return (
-        task_info(merged, name=name, source=public(info.source))
+        task_info(merged, name=name, source=origin)
         if own
-        else replace(info, name=name, source=public(info.source), licence=merged["licence"] or None)
+        else replace(info, name=name, source=origin, licence=merged["licence"] or None)
     )
 
 
@@ -308,7 +310,7 @@ def facts_of(selection: Selection, chosen: ChosenQueries, context: SamplingConte
         "key": key,
         "source": {
             "name": source.info.name,
-            "from": public(source.info.source),
+            "from": public_source(source.info.source),
             "revision": source.info.revision,
             "fingerprint": source.fingerprint,
             "queries": source.queries.num_rows,
@@ -353,13 +355,3 @@ def _leakage(source: Source, selection: Selection) -> dict[str, int]:
             for row, text in asked.items()
         ),
     }
-
-
-def public(source: str) -> str:
-    """Return where data came from, without the folders of this machine.
-
-    >>> public("/mine/corpus.jsonl,/mine/queries.jsonl"), public("BeIR/scifact")
-    ('corpus.jsonl, queries.jsonl', 'BeIR/scifact')
-    """
-    parts = [Path(part.strip()) for part in source.split(",")]
-    return ", ".join(part.name if part.is_absolute() or part.exists() else str(part) for part in parts)

@@ -108,10 +108,11 @@ def licence_sentence(infos: Mapping[str, TaskInfo]) -> str:
 
 
 def _linked(origin: str) -> str:
-    from steelyard.datasets.cards import HUB_NAME
+    from steelyard.datasets.cards import is_hub_name
 
-    linked = HUB_NAME.fullmatch(origin)
-    return f"[{origin}](https://huggingface.co/datasets/{origin})" if linked else origin.replace("|", "\\|")
+    return (
+        f"[{origin}](https://huggingface.co/datasets/{origin})" if is_hub_name(origin) else origin.replace("|", "\\|")
+    )
 
 
 def citation_section(infos: Mapping[str, TaskInfo]) -> str:

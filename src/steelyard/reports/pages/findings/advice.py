@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports.pages.findings.diagnosis_findings import failed_queries
+from steelyard.reports.pages.findings.diagnosis_findings import failed_queries, usable_profiles
 from steelyard.reports.pages.findings.diagnosis_templates import RULES
-from steelyard.reports.pages.findings.sentences import Finding, P, finding, listed
+from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
 from steelyard.reports.pages.findings.slice_findings import fusion, lower_class, weak_slices, where
 from steelyard.reports.pages.findings.text_findings import counted, word_unit
 from steelyard.reports.pages.measure.diagnosis_values import Complement, Counterfactual, Diagnosis, FailureClass
@@ -32,6 +32,10 @@ from steelyard.text.language_id.detect import UNDECIDED
 
 FREQUENT, UNCLEAR = 0.01, 0.25
 """Pairs of languages are named from this share on, unless this share of the pairs is undecided."""
+MIXED = 0.2
+"""From this share of questions on, up to `QUESTIONS`, queries are a mix."""
+NAMED = 8
+"""Languages that are named in a sentence."""
 NOTABLE = 0.01
 """A gain in nDCG@10 from which a change is worth a note."""
 WORKS = 0.2
@@ -40,19 +44,17 @@ NOT_TRAINED = ("undeclared_language", "near_duplicate")
 """Classes that training data does not help."""
 IMPROVED = {"other_languages": "improve_language", "near_duplicates": "improve_judgements"}
 NEGATIVES = {
-    "same_topic": "passages of the same topic that do not answer the query",
-    "name": "passages about another name than the query's",
-    "number": "passages with another number or date",
-    "translation": "passages in the language of the query that share its topic",
-    "missing_term": "passages that contain the query's rarest word but do not answer it",
+    "same_topic": "documents of the same topic that are not relevant",
+    "name": "documents about another name than the query's",
+    "number": "documents with another number or date",
+    "translation": "documents in the language of the query that share its topic",
+    "missing_term": "documents that contain the query's rarest word but are not relevant",
 }
 
 
 def judged_profile(task: TaskValues) -> ProfileValues | None:
     """Return the best profile from which advice may be drawn: without the dense model, if most queries are affected."""
-    one = task.diagnosis.undeclared if task.diagnosis else None
-    usable = [p for p in task.main if one is None or p.kind == "bm25" or one.queries <= MOST * task.queries]
-    return max(usable, key=lambda profile: profile.ndcg_at_10, default=None)
+    return max(usable_profiles(task), key=lambda profile: profile.ndcg_at_10, default=None)
 
 
 def explaining_classes(task: TaskValues) -> list[FailureClass]:
@@ -150,6 +152,10 @@ def _pairs(task: TaskValues) -> str:
     named = [pair_in_words(name) for name in other[:3]]
     if not named or shares.get(UNDECIDED, 0.0) > UNCLEAR:
         return ""
+    if len(other) > len(named) + 1:  # the first three would all have the same language
+        codes = list(dict.fromkeys(code for name in other for code in pairs[name]))
+        shown = [language_name(code) for code in codes[:NAMED]]
+        return f", between {listed([*shown, 'others'] if len(codes) > NAMED else shown)}"
     return f", such as {listed(named)}"
 
 
@@ -158,13 +164,9 @@ def synthetic(task: TaskValues) -> Iterator[Finding]:
     for part, text in task.synthetic_data.items():
         prefix = "" if part == "guidance" else f"{part.replace('_', ' ')}: "
         yield finding("recorded_synthetic", text=f"{prefix}{text}".rstrip(".") + ".")
-    words, documents = task.query_lengths.words, task.document_lengths.words
-    if words is None or documents is None:
+    if task.query_lengths.words is None or task.document_lengths.words is None:
         return
-    lengths = {
-        "query_words": counted(round(words.median), word_unit(task)),
-        "document_words": counted(round(documents.median), word_unit(task, "Documents")),
-    }
+    lengths = {"query_words": _median(task, "Queries"), "document_words": _median(task, "Documents")}
     yield finding("synthetic_shape", queries=_query_kind(task), **lengths)
     if task.language_profile is not None and task.language_profile.cross_language > SOME:
         yield finding("synthetic_language", pairs=_pairs(task), cross=task.language_profile.cross_language)
@@ -181,11 +183,21 @@ def synthetic(task: TaskValues) -> Iterator[Finding]:
         yield finding("synthetic_negatives", negatives=listed(negatives))
 
 
+def _median(task: TaskValues, what: str) -> str:
+    """Return the median length in words; in characters, if the script has no spaces."""
+    lengths = task.query_lengths if what == "Queries" else task.document_lengths
+    if lengths.words is None or word_unit(task, what) != "words":
+        return counted(round(lengths.characters.median), "characters")
+    return counted(round(lengths.words.median), "words")
+
+
 def _query_kind(task: TaskValues) -> str:
     if task.tendencies is not None and task.tendencies.questions > QUESTIONS:
         return "questions"
     words = task.query_lengths.words
-    return "short queries" if words is not None and words.median <= SHORT_WORDS else "statements"
+    if task.tendencies is not None and task.tendencies.questions >= MIXED:
+        return "a mix of questions and other texts"
+    return "short queries" if words is not None and words.median <= SHORT_WORDS else "sentences, not questions"
 
 
 def improvement(task: TaskValues) -> Iterator[Finding]:

@@ -10,7 +10,8 @@ from steelyard.reports.pages.findings.text_findings import word_unit
 from steelyard.reports.pages.measure.diagnosis_values import Counterfactual, Diagnosis, FailureClass, Limit, Separator
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.thresholds import FEW, SIGNIFICANT, SOME
+from steelyard.reports.pages.measure.part_values import ProfileValues
+from steelyard.reports.pages.thresholds import FEW, MOST, SIGNIFICANT, SOME
 
 CLAIMS = 3
 """Classes of a profile that are named in sentences; the table has all."""
@@ -29,6 +30,12 @@ def undeclared(task: TaskValues) -> Iterator[Finding]:
     yield finding("undeclared", model=one.model, languages=languages, queries=one.queries, share=share)
     scores = listed([f"{value:.4f} for {LABELS[kind]}" for kind, value in one.ndcg_at_10.items()])
     yield finding("undeclared_rest", queries=task.queries - one.queries, scores=scores)
+
+
+def usable_profiles(task: TaskValues) -> list[ProfileValues]:
+    """Return the profiles that are evidence about the task: without the dense model, if most queries are undeclared."""
+    one = task.diagnosis.undeclared if task.diagnosis else None
+    return [p for p in task.main if one is None or p.kind == "bm25" or one.queries <= MOST * task.queries]
 
 
 def classes(task: TaskValues) -> Iterator[Finding]:
@@ -126,13 +133,13 @@ def limits(task: TaskValues) -> Iterator[Finding]:
         return
     if task.ceiling is not None and task.ceiling.ndcg_at_10 < 1 - 1e-9:
         yield finding("unreachable", ceiling=task.ceiling.ndcg_at_10)
-    found = [_limit(one) for one in diagnosis.limits]
-    best = next((n for n, one in enumerate(diagnosis.limits) if task.best and one.profile == task.best.kind), 0)
+    usable = {profile.kind for profile in usable_profiles(task)}
+    known = [one for one in diagnosis.limits if one.profile in usable]
+    found = [_limit(one) for one in known]
+    best = next((n for n, one in enumerate(known) if task.best and one.profile == task.best.kind), 0)
     if found:
         yield found[best]
-    same = [
-        LABELS[one.profile] for n, one in enumerate(diagnosis.limits) if n != best and found[n].kind == found[best].kind
-    ]
+    same = [LABELS[one.profile] for n, one in enumerate(known) if n != best and found[n].kind == found[best].kind]
     if same:
         yield finding("limit_same", labels=listed(same))
     yield from (one for n, one in enumerate(found) if n != best and one.kind != found[best].kind)
@@ -160,7 +167,9 @@ def complement(task: TaskValues) -> Iterator[Finding]:
     if one is None:
         return
     counts = {"both": one.both, "only_bm25": one.only_bm25, "only_dense": one.only_dense, "neither": one.neither}
-    yield finding("complement", **counts)
+    yield finding("complement" if one.both else "no_overlap", **counts)
+    if len(usable_profiles(task)) < len(task.main):
+        return
     best = LABELS[one.best_single]
     if one.choice_gain < 0.00005:
         yield finding("no_choice", best=best, pool=one.pool_ndcg_at_10)
@@ -193,8 +202,11 @@ def counterfactuals(task: TaskValues) -> Iterator[Finding]:
     for name in dict.fromkeys(one.name for one in clear):
         own = [f"{_change(one)} for {LABELS[one.profile]}" for one in clear if one.name == name]
         yield finding("counterfactual", change=CHANGES[name], profiles=listed(own))
-    if len(clear) < len(changes):
-        yield finding("counterfactual_none") if clear else finding("no_counterfactual")
+    others = len(changes) - len(clear)
+    if others == 1:
+        yield finding("counterfactual_one_none" if clear else "one_counterfactual")
+    elif others:
+        yield finding("counterfactual_none" if clear else "no_counterfactual")
 
 
 def _change(one: Counterfactual) -> str:

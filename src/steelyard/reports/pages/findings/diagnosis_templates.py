@@ -52,7 +52,7 @@ CHANGES: Mapping[str, str] = {
     "head_256": "With only the first 256 characters of every document",
     "head_1024": "With only the first 1,024 characters of every document",
     "rerank_pool": "When the dense model reranks BM25's first 100 documents",
-    "rerank_oracle": "When every relevant document is added to the list that it reranks",
+    "rerank_oracle": "When every relevant document is added to the list that the dense model reranks",
 }
 """The counterfactual changes in words."""
 
@@ -97,28 +97,32 @@ DIAGNOSIS = {
     "queries have none.",
     "complement": "Both BM25 and Dense find {both:query}; BM25 alone finds {only_bm25:,} more and Dense alone "
     "{only_dense:,}, while neither finds {neither:,}.",
+    "no_overlap": "BM25 and Dense find no query in common: BM25 alone finds {only_bm25:,} and Dense alone "
+    "{only_dense:,}, while neither finds {neither:,}.",
     "choice": "Choosing the better of their two lists for every query would raise nDCG@10 from {single:.4f} "
     "({best}) to {choice:.4f} (+{gain:.4f} [{low:.4f}, {high:.4f}]); a perfect ranking of both candidate lists "
     "would reach {pool:.4f}.",
     "no_choice": "Choosing the better of their two lists for every query would gain nothing over {best}; a perfect "
     "ranking of both candidate lists would reach {pool:.4f}.",
-    "fusion_captures": "The hybrid reaches {hybrid:.4f}, {share:.0%} of the way from {best} to that choice.",
+    "fusion_captures": "The hybrid reaches {hybrid:.4f}, {share:.1%} of the way from {best} to that choice.",
     "fusion_beyond": "The hybrid reaches {hybrid:.4f}, more than any choice between the two lists.",
     "fusion_misses": "The hybrid, at {hybrid:.4f}, captures none of this.",
     "counterfactual": "{change}, nDCG@10 changes {profiles}.",
     "no_counterfactual": "No change in the table has a significant effect.",
+    "one_counterfactual": "The change in the table has no significant effect.",
     "counterfactual_none": "The other changes in the table have no significant effect.",
+    "counterfactual_one_none": "The other change in the table has no significant effect.",
     # training data
     "recorded_data": "The maintainers of the set record as useful: {data}.",
-    "derived_data": "From the failures of {label} on this page:",
+    "derived_data": "From the weak points of {label} on this page:",
     "no_derived_data": "The failures on this page do not point to a kind of training data: {reason}.",
     "train_translation": "Pairs of a query and a document in two languages{pairs}. {evidence}",
     "train_script": "Pairs of a query and a document in two scripts. {evidence}",
     "train_paraphrase": "Pairs that say the same in other words, because little of the query is repeated in its "
     "document. {evidence}",
     "train_missing_term": "Pairs whose most specific word has a synonym or another form in the document. {evidence}",
-    "train_same_topic": "Hard negatives of the same topic, which share the words of the query without answering "
-    "it. {evidence}",
+    "train_same_topic": "Hard negatives of the same topic, which share the words of the query but are not "
+    "relevant. {evidence}",
     "train_name": "Hard negatives about another person, place or product than the query names. {evidence}",
     "train_number": "Hard negatives with another number or date than the query asks for. {evidence}",
     "train_long_document": "Long documents whose answer is one passage among many. {evidence}",
@@ -131,8 +135,8 @@ DIAGNOSIS = {
     "train_slice": "Pairs of the kinds on which {label} is significantly weaker than elsewhere: {slices}.",
     # synthetic data
     "recorded_synthetic": "The maintainers of the set recommend: {text}",
-    "synthetic_shape": "To resemble this task, synthetic queries should be {queries} with a median of "
-    "{query_words}, and documents should have a median of {document_words}.",
+    "synthetic_shape": "To resemble this task, synthetic queries should be {queries}, with a median of "
+    "{query_words}; documents should have a median of {document_words}.",
     "synthetic_language": "{cross:Share} of the pairs are in two languages{pairs}; synthetic pairs need the same mix.",
     "synthetic_overlap": "A generator tends to copy words from the document; here the median query shares "
     "{median:.0%} of its terms with its relevant document, so generated queries should not share more.",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from steelyard.reports.pages.findings.advice import explaining_classes, judged_profile
 from steelyard.reports.pages.findings.diagnosis_templates import RULES
 from steelyard.reports.pages.findings.metric_findings import near_ceiling
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
-from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
+from steelyard.reports.pages.measure.page_values import MULTILINGUAL, GroupValues, TaskValues
 from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS, SOME
 
 
@@ -26,8 +27,14 @@ def overview(group: GroupValues) -> Iterator[Finding]:
         positives=group.positives,
         mean=group.positives / max(group.queries, 1),
     )
-    languages = sorted({code for task in group.tasks for code in (task.languages or (task.language,))})
-    yield finding("group_languages", languages=listed(languages))
+    codes = sorted({code for task in group.tasks for code in task.declared_languages or _multilingual(task)})
+    if codes:
+        yield finding("group_languages", languages=listed([language_name(code) for code in codes], 20))
+    without = [task for task in group.tasks if not task.declared_languages and not _multilingual(task)]
+    if without and codes:
+        yield finding("group_undeclared_tasks", names=_names(without))
+    elif without:
+        yield finding("group_no_languages")
     yield from lead(group)
 
 
@@ -58,7 +65,7 @@ def shape(group: GroupValues) -> Iterator[Finding]:
     """Yield relevant documents, lengths and languages over tasks."""
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield finding("group_multi", names=_names(several))
+        yield _of_tasks("group_multi", several, group)
     else:
         yield finding("group_single")
     sized = sorted(group.tasks, key=lambda task: task.document_lengths.characters.mean)
@@ -77,7 +84,7 @@ def shape(group: GroupValues) -> Iterator[Finding]:
             yield finding("even_corpora", documents=sizes[0])
     cross = [task for task in group.tasks if task.language_profile and task.language_profile.cross_language > MOST]
     if cross:
-        yield finding("group_cross", names=_names(cross))
+        yield _of_tasks("group_cross", cross, group)
 
 
 def profile(group: GroupValues, kind: Kind) -> Iterator[Finding]:
@@ -96,7 +103,7 @@ def profile(group: GroupValues, kind: Kind) -> Iterator[Finding]:
         yield finding("profile_weak", names=_scored(list(reversed(ranked[-count:]))))
     clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.tied]
     if clear:
-        yield finding("group_wins", clear=len(clear), tasks=len(scored), names=_names(clear))
+        yield _of_tasks("group_wins", clear, group, clear=len(clear), tasks=len(scored))
     elif any(_tested(task) for _, task in scored):
         yield finding("group_wins_none")
 
@@ -110,16 +117,16 @@ def interpretation(group: GroupValues) -> Iterator[Finding]:
     yield from limits(group)
     shared = [task for task in group.tasks if task.tied]
     if shared:
-        yield finding("group_open", count=len(shared), tasks=len(group.tasks), names=_names(shared))
+        yield _of_tasks("group_open", shared, group, count=len(shared), tasks=len(group.tasks))
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield finding("group_recall", names=_names(several))
+        yield _of_tasks("group_recall", several, group)
     full = [task for task in group.tasks if near_ceiling(task) is not None]
     if full:
-        yield finding("group_ceiling", names=_names(full), margin=1 - NEAR_CEILING)
+        yield _of_tasks("group_ceiling", full, group, margin=1 - NEAR_CEILING)
     small = [task for task in group.tasks if task.documents < SMALL_CORPUS]
     if small:
-        yield finding("group_small", names=_names(small), limit=SMALL_CORPUS)
+        yield _of_tasks("group_small", small, group, limit=SMALL_CORPUS)
 
 
 def limits(group: GroupValues) -> Iterator[Finding]:
@@ -175,6 +182,17 @@ def leakage(group: GroupValues) -> Iterator[Finding]:
     audited = sum(task.leakage.audit != "not_audited" for task in group.tasks)
     yield finding("group_audit", audited=audited, tasks=len(group.tasks)) if audited else finding("group_not_audited")
     yield finding("group_keep_out")
+
+
+def _of_tasks(kind: str, found: Sequence[TaskValues], group: GroupValues, **values: Any) -> Finding:
+    """Return a finding about some tasks, which it names, or about all of them."""
+    if len(found) == len(group.tasks) > 1:
+        return Finding(f"{kind}_all", values)
+    return Finding(kind, {"names": _names(found), **values})
+
+
+def _multilingual(task: TaskValues) -> tuple[str, ...]:
+    return (MULTILINGUAL,) if task.language == MULTILINGUAL else ()
 
 
 def _names(tasks: Sequence[TaskValues]) -> str:

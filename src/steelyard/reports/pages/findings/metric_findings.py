@@ -19,7 +19,8 @@ def interpretation(task: TaskValues) -> Iterator[Finding]:
     yield from _reranking(task)
     yield from _other_metrics(task.main)
     if task.ceiling is not None:
-        yield finding("ceiling", ndcg=task.ceiling.ndcg_at_10, recall=task.ceiling.recall_at_100)
+        if min(task.ceiling.ndcg_at_10, task.ceiling.recall_at_100) < 1 - 1e-9:  # else it is what everybody expects
+            yield finding("ceiling", ndcg=task.ceiling.ndcg_at_10, recall=task.ceiling.recall_at_100)
         if task.type == "retrieval":
             yield from _small_corpus(task.documents, task.ceiling.random_recall_at_100)
         if (share := near_ceiling(task)) is not None and task.best is not None:

@@ -24,15 +24,18 @@ TEMPLATES = {
     "multi_positive": "Several relevant documents exist for {several:,} of {queries:query} ({share:.2%}); over all "
     "queries there are {mean:.2f} on average, with a median of {median:.2f} and a maximum of {max:,}.",
     "strongest": "{best} is the strongest profile, with an nDCG@10 of {score:.4f}, significantly above {others} "
-    "(largest p {p}).",
+    "({which} {p}).",
     "strongest_shared": "{best} has the highest nDCG@10, {score:.4f}, but it cannot be distinguished from {rivals} "
-    "(largest p {p}).",
+    "({which} {p}).",
     "highest": "{best} has the highest nDCG@10, {score:.4f}. Significance was not tested: there are no scores per "
     "query.",
     # what the data measures
     "not_described": "No dataset card or catalogue entry that describes the data was found, so this page relies on "
     "what was measured.",
     "declared": "The set declares {language} as its {noun} and {category} as its category. Licence: {licence}.",
+    "declared_several": "The set declares itself multilingual, without a list of languages, and {category} as its "
+    "category. Licence: {licence}.",
+    "declared_none": "The set declares no language; its category is {category}. Licence: {licence}.",
     # data
     "positives": "A query has {mean:.2f} relevant documents on average (minimum {min:,}, median {median:.2f}, "
     "maximum {max:,}).",
@@ -45,6 +48,7 @@ TEMPLATES = {
     "{tokens:,.2f} tokens.",
     "empty_texts": "{what} without text: {count:,}.",
     "one_language": "All {what} are in {language}.",
+    "same_language": "All queries and all documents are in {language}.",
     "main_language": "{share:.2%} of {what} are in {language}.",
     "nearly_one_language": "{share:.2%} of {what} are in {language}; the language of {hidden:.2%} is uncertain.",
     "no_language": "The language of all {what} is uncertain.",
@@ -54,6 +58,10 @@ TEMPLATES = {
     "few_languages": "The language of {hidden:.2%} of {what} could not be identified; the others are in "
     "{count:language}: {shares}.",
     "scripts": "The {what} are written in {count:script}: {shares}.",
+    "scripts_and_none": "The {what} are written in {count:script}: {shares}; {none:.2%} have no letters.",
+    "even_pairs": "All {pairs:pair} of a query and a relevant document are in {relation}.",
+    "even_pairs_scripts": "All {pairs:pair} of a query and a relevant document are in {relation}; {script:.2%} are "
+    "in two scripts.",
     "pairs": "Of {pairs:pair} of a query and a relevant document, {same:share} are in the same language and "
     "{cross:share} in two languages; {script:share} are in two scripts.",
     "uncertain_pairs": "Of {pairs:pair} of a query and a relevant document, {same:share} are in the same language "
@@ -77,6 +85,9 @@ TEMPLATES = {
     "{wins:query}, worse on {losses:,} and equal on {ties:,}.",
     "worse": "It is {difference:.4f} [{low:.4f}, {high:.4f}] nDCG@10 below {other} (p {p}): better on "
     "{losses:query}, worse on {wins:,} and equal on {ties:,}.",
+    "equal": "Every query has the same nDCG@10 as with {other}.",
+    "tiny_difference": "Against {other} there is no significant difference: the means are equal to four decimals (p "
+    "{p}).",
     "no_difference": "Against {other} the difference of {difference:+.4f} is not significant (p {p}).",
     "no_profile": "The set has no such lists, and none were made.",
     # metrics
@@ -107,12 +118,15 @@ TEMPLATES = {
     "without_questions": "No query is a question, by question mark or question word.",
     "no_questions": "Only {share:.2%} of queries are questions, by question mark or question word.",
     "query_classes": "{classes}.",
+    "query_characters": "{classes}; punctuation is not counted.",
     "numbers": "{share:.2%} contain a number.",
+    "all_names": "{share:.2%} contain a name, judged by capital letters.",
+    "all_few_names": "Only {share:.2%} contain a name, judged by capital letters.",
     "names": "Of the queries in languages that capitalise names, {share:.2%} contain one.",
     "without_names": "No query in a language that capitalises names contains one.",
     "few_names": "Of the queries in languages that capitalise names, only {share:.2%} contain one.",
-    "names_unknown": "Names were not counted, because too few queries are written with capital letters that mark "
-    "names.",
+    "names_unknown": "Names were not counted, because capital letters do not mark names in most queries.",
+    "names_uncased": "Names were not counted, because the queries are in a script without capital letters.",
     "without_numbers": "No query contains a number.",
     "few_numbers": "Only {share:.2%} contain a number.",
     "no_duplicates": "There are no duplicate queries and no duplicate documents.",
@@ -121,6 +135,7 @@ TEMPLATES = {
     "other counts as not relevant.",
     "queries_in_corpus": "{count:query is/are} also in the corpus as a document.",
     # failures
+    "empty_mode": "{mode}: no query.",
     "bm25_misses_dense_finds": "BM25 misses and Dense finds: {queries:query} ({share:.2%}).",
     "dense_misses_bm25_finds": "Dense misses and BM25 finds: {queries:query} ({share:.2%}).",
     "both_miss": "BM25 and Dense both miss: {queries:query} ({share:.2%}).",
@@ -163,27 +178,37 @@ TEMPLATES = {
     "{documents:split-local document} and {positives:positive qrel}, {mean:.2f} per query. The other "
     "{missing:task} are listed below as missing, with the reason.",
     "group_languages": "Declared languages: {languages}.",
+    "group_undeclared_tasks": "No language is declared for {names}.",
+    "group_no_languages": "No task declares a language.",
     "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} "
     "(largest p {p}; each task counts once).",
     "group_no_lead": "Over {tasks:task}, no profile is significantly better than every other; {best} has the "
     "highest mean nDCG@10, {score:.4f}.",
+    "group_wins_all": "It is significantly better than all others on every task.",
     "group_wins": "It is significantly better than all others on {clear:,} of {tasks:task}: {names}.",
     "group_wins_none": "It is not significantly better than all others on any task.",
+    "group_open_all": "On no task is the best profile significantly better than every other.",
     "group_open": "On {count:,} of {tasks:task} the best profile is not significantly better than every other: "
     "{names}.",
+    "group_multi_all": "On every task some queries have several relevant documents.",
     "group_multi": "Tasks with several relevant documents for some queries: {names}.",
     "group_single": "Every query of every task has at most one relevant document.",
     "shape": "Documents have {low:,.2f} ({low_task}) to {high:,.2f} ({high_task}) characters on average.",
     "corpora": "Corpora have {smallest:,} to {largest:document}.",
     "even_corpora": "Every corpus has {documents:document}.",
+    "group_cross_all": "On every task more than half of the pairs are in two languages.",
     "group_cross": "Tasks where more than half of the pairs are in two languages: {names}.",
     "profile_mean": "The mean nDCG@10 of {label} over {tasks:task} is {mean:.4f}, from {low:.4f} to {high:.4f}.",
     "profile_strong": "It is highest on {names}.",
     "profile_weak": "It is lowest on {names}.",
-    "group_ceiling": "Tasks within {margin:.2%} of the best possible nDCG@10, which leaves little room for "
+    "group_ceiling_all": "Every task is within {margin:.0%} of the best possible nDCG@10, which leaves little room "
+    "for improvement.",
+    "group_ceiling": "Tasks within {margin:.0%} of the best possible nDCG@10, which leaves little room for "
     "improvement: {names}.",
+    "group_recall_all": "Because queries have several relevant documents, consider recall@100 as well as nDCG@10.",
     "group_recall": "For tasks with several relevant documents per query ({names}), consider recall@100 as well as "
     "nDCG@10.",
+    "group_small_all": "Every corpus has fewer than {limit:document}, so recall@100 is high by chance.",
     "group_small": "Tasks with fewer than {limit:document}, where recall@100 is high by chance: {names}.",
     "group_audit": "Audited for leakage: {audited:,} of {tasks:task}.",
     "group_not_audited": "No task of this group was audited for leakage.",
@@ -226,8 +251,11 @@ class Finding:
         '12.50% contain a number.'
         >>> Finding("both_miss", {"queries": 1, "share": 0.5}).sentence
         'BM25 and Dense both miss: 1 query (50.00%).'
+        >>> Finding("notes_dropped", {"count": 0}).sentence
+        'No sentence was left out because a check failed.'
         """
-        return _PROSE.vformat(TEMPLATES[self.kind], (), self.values)
+        text = _PROSE.vformat(TEMPLATES[self.kind], (), self.values)
+        return f"N{text[1:]}" if text.startswith("no ") else text
 
 
 _NOUN = re.compile(r"([a-z]{3,}(?:[ -][a-z]+)*?)(?: ([a-z]+)/([a-z]+))?")
@@ -236,7 +264,7 @@ _NOUN = re.compile(r"([a-z]{3,}(?:[ -][a-z]+)*?)(?: ([a-z]+)/([a-z]+))?")
 class _Prose(string.Formatter):
     """Formats like `str.format`, and counts with their noun: `{count:query}` is `1 query`, `2 queries`.
 
-    A verb may follow: `{count:query is/are}`.
+    Nothing is `no query`. A verb may follow: `{count:query is/are}`.
     `{value:share}` is `none`, `12.50%` or `all`, and `{value:Share}` starts a sentence with `None`, `12%` or `All`.
     """
 
@@ -244,11 +272,13 @@ class _Prose(string.Formatter):
         if format_spec == "share":
             return {0: "none", 1: "all"}.get(value, f"{value:.2%}")
         if format_spec == "Share":
-            return {0: "None", 1: "All"}.get(value, f"{value:.0%}")
+            rounded = {"0%": "Hardly any", "100%": "Nearly all"}
+            return {0: "None", 1: "All"}.get(value, rounded.get(f"{value:.0%}", f"{value:.0%}"))
         if match := _NOUN.fullmatch(format_spec):
             noun, one, many = match.groups()
             plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-            return " ".join(filter(None, (f"{value:,}", *((noun, one) if value == 1 else (plural, many)))))
+            count = f"{value:,}" if value else "no"
+            return " ".join(filter(None, (count, *((noun, one) if value in (0, 1) else (plural, many)))))
         return format(value, format_spec)
 
 

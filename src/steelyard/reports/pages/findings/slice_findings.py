@@ -9,7 +9,7 @@ from steelyard.reports.pages.measure.page_inputs import LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
 from steelyard.reports.pages.measure.part_values import ProfileValues, SliceValues
 from steelyard.reports.pages.render.tables import pair_in_words
-from steelyard.reports.pages.thresholds import FEWEST, MOST, SIGNIFICANT, WEAK
+from steelyard.reports.pages.thresholds import FEWEST, MOST, SIGNIFICANT, SOME, WEAK
 from steelyard.text.language_id.detect import UNDECIDED
 
 RELATIONS = {
@@ -27,7 +27,11 @@ NOTES = 4
 def slices(task: TaskValues) -> Iterator[Finding]:
     """Yield slices where another profile leads than on the whole task, and the effect of overlap."""
     best = task.best
-    led = [part for part in task.slices if best and part.best != best.kind and not part.tied and not part.undeclared]
+    led = [
+        part
+        for part in comparable_slices(task)
+        if best and part.best != best.kind and not part.tied and not part.undeclared
+    ]
     # A script and its only language are the same queries: name them once.
     distinct = {(part.queries, tuple(part.ndcg_at_10.values())): part for part in reversed(led)}
     for part in reversed(distinct.values()):
@@ -48,6 +52,16 @@ def slices(task: TaskValues) -> Iterator[Finding]:
         yield finding("overlap_gain", **facts) if abs(rho) >= WEAK else finding("weak_overlap_gain", **facts)
     if not any(True for part in task.slices for p in part.rest_p_values.values() if p < SIGNIFICANT):
         yield finding("no_slices")
+
+
+def comparable_slices(task: TaskValues) -> list[SliceValues]:
+    """Return the slices that mean the same for all queries: no lengths in characters if several scripts are frequent.
+
+    A question has three times as many characters in English as in Chinese, so that classes of length are languages.
+    """
+    scripts = task.language_profile.query_scripts if task.language_profile else {}
+    mixed = sum(share >= SOME for share in scripts.values()) > 1
+    return [part for part in task.slices if not (mixed and part.dimension == "query length")]
 
 
 def where(part: SliceValues) -> str:
@@ -86,7 +100,7 @@ def weak_slices(task: TaskValues) -> list[SliceValues]:
         return []
     weak = [
         part
-        for part in task.slices
+        for part in comparable_slices(task)
         if part.rest_p_values.get(best.kind, 1.0) < SIGNIFICANT
         and part.against_rest[best.kind] < 0
         and not part.undeclared

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.diagnosis_findings import declared_languages
-from steelyard.reports.pages.findings.sentences import Finding, P, finding, isolated, language_name, listed
+from steelyard.reports.pages.findings.sentences import (
+    TEMPLATES,
+    Finding,
+    P,
+    finding,
+    isolated,
+    language_name,
+    listed,
+)
 from steelyard.reports.pages.findings.text_findings import word_unit
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
-from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.page_values import MULTILINGUAL, TaskValues
 from steelyard.reports.pages.measure.part_values import Comparison, Draft, ProfileValues
-from steelyard.reports.pages.thresholds import FOUND, SAFEGUARDS, SOME
+from steelyard.reports.pages.measure.query_properties import CASED, NOUNS_TOO
+from steelyard.reports.pages.thresholds import FOUND, NEARLY_ALL, SAFEGUARDS, SOME
 from steelyard.results.schema import with_interval
+from steelyard.text.language_id.detect import UNDECIDED
 
 
 def overview(task: TaskValues) -> Iterator[Finding]:
@@ -57,13 +67,17 @@ def strongest(task: TaskValues) -> Iterator[Finding]:
     if not tests:
         yield finding("highest", best=best.label, score=best.ndcg_at_10)
     elif task.tied:
-        close = max(test.p_value for test in tests)
-        others = listed([profile.label for profile in task.tied])
-        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=others, p=P(close))
+        close = P(max(test.p_value for test in tests))
+        others, which = listed([profile.label for profile in task.tied]), _which(len(task.tied))
+        yield finding("strongest_shared", best=best.label, score=best.ndcg_at_10, rivals=others, p=close, which=which)
     else:
         others = listed([LABELS[test.worse] for test in tests])
-        p = max(test.p_value for test in tests)
-        yield finding("strongest", best=best.label, score=best.ndcg_at_10, others=others, p=P(p))
+        p, which = P(max(test.p_value for test in tests)), _which(len(tests))
+        yield finding("strongest", best=best.label, score=best.ndcg_at_10, others=others, p=p, which=which)
+
+
+def _which(tests: int) -> str:
+    return "p" if tests == 1 else "largest p"
 
 
 def measures(task: TaskValues) -> Iterator[Finding]:
@@ -76,11 +90,13 @@ def measures(task: TaskValues) -> Iterator[Finding]:
 
 def declared(task: TaskValues) -> Iterator[Finding]:
     """Yield what the source declares, and where the identified languages disagree."""
-    languages = listed([language_name(code) for code in task.languages]) or task.language
-    noun = "languages" if len(task.languages) > 1 else "language"
-    category = task.category.replace("_", " ")
-    licence = task.licence or "not stated"
-    yield finding("declared", noun=noun, language=languages, category=category, licence=licence)
+    facts = {"category": task.category.replace("_", " "), "licence": task.licence or "not stated"}
+    codes = task.declared_languages
+    if codes:
+        noun = "languages" if len(codes) > 1 else "language"
+        yield finding("declared", noun=noun, language=listed([language_name(code) for code in codes]), **facts)
+    else:
+        yield finding("declared_several" if task.language == MULTILINGUAL else "declared_none", **facts)
     yield from declared_languages(task)
 
 
@@ -153,8 +169,12 @@ def comparisons(task: TaskValues, kind: Kind) -> Iterator[Finding]:
 def _comparison(test: Comparison, kind: Kind) -> Finding:
     better = test.better == kind
     other = LABELS[test.worse if better else test.better]
+    if not test.wins and not test.losses:
+        return finding("equal", other=other)
     if not test.significant:
         signed = test.difference if better else -test.difference
+        if abs(signed) < 0.00005:
+            return finding("tiny_difference", other=other, p=P(test.p_value))
         return finding("no_difference", other=other, difference=signed, p=P(test.p_value))
     return finding(
         "better" if better else "worse",
@@ -188,13 +208,13 @@ def tendencies(task: TaskValues) -> Iterator[Finding]:
     unit = word_unit(task)
     shares = [(name.replace("words", unit), share) for name, share in one.length_classes.items() if share]
     classes = listed([f"{share:.2%} {'' if place else 'have '}{name}" for place, (name, share) in enumerate(shares)])
-    yield finding("query_classes", classes=classes)
+    yield finding("query_characters" if unit == "characters" else "query_classes", classes=classes)
     if one.numbers:
         yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
     else:
         yield finding("without_numbers")
     if task.category != "code":  # capital letters do not mark names in code
-        yield _names(one.names)
+        yield _names(task, one.names)
     if not one.duplicate_queries and not one.duplicate_documents:
         yield finding("no_duplicates")
     for kind, count in (
@@ -206,12 +226,17 @@ def tendencies(task: TaskValues) -> Iterator[Finding]:
             yield finding(kind, count=count)
 
 
-def _names(share: float | None) -> Finding:
+def _names(task: TaskValues, share: float | None) -> Finding:
+    languages = task.language_profile.query_languages if task.language_profile else {}
+    scripts = task.language_profile.query_scripts if task.language_profile else {}
     if share is None:
-        return finding("names_unknown")
+        uncased = sum(of for script, of in scripts.items() if script not in CASED) >= NEARLY_ALL
+        return finding("names_uncased" if uncased else "names_unknown")
     if not share:
         return finding("without_names")
-    return finding("names" if share >= SOME else "few_names", share=share)
+    kind = "names" if share >= SOME else "few_names"
+    every = {*scripts} <= CASED and not {*languages} & {*NOUNS_TOO, UNDECIDED}
+    return finding(f"all_{kind}" if every else kind, share=share)
 
 
 def drafted(draft: Draft) -> Iterator[Finding]:
@@ -225,7 +250,10 @@ def failures(task: TaskValues) -> Iterator[Finding]:
     """Yield the number of queries of each kind of failure."""
     yield finding("found_means", found=FOUND)
     for mode in task.failures:
-        yield finding(mode.mode, queries=mode.queries, share=mode.share)
+        if mode.queries:
+            yield finding(mode.mode, queries=mode.queries, share=mode.share)
+        else:
+            yield finding("empty_mode", mode=TEMPLATES[mode.mode].partition(":")[0])
 
 
 def leakage(task: TaskValues) -> Iterator[Finding]:

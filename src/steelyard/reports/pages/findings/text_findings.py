@@ -74,11 +74,39 @@ def languages(task: TaskValues) -> Iterator[Finding]:
     """Yield the languages and scripts of queries and documents."""
     profile = task.language_profile
     if profile is not None:
-        for what, shares in (("queries", profile.query_languages), ("documents", profile.document_languages)):
-            yield _languages(what, shares)
-        for what, shares in (("queries", profile.query_scripts), ("documents", profile.document_scripts)):
-            if len(shares) > 1:
-                yield finding("scripts", what=what, count=len(shares), shares=_shares(shares, script_name))
+        asked, sought = profile.query_languages, profile.document_languages
+        if _one_language(profile):
+            yield finding("same_language", language=language_name(next(iter(asked))))
+        else:
+            for what, shares in _sides(asked, sought):
+                yield _languages(what, shares)
+        for what, shares in _sides(profile.query_scripts, profile.document_scripts):
+            yield from _scripts(what, shares)
+
+
+def _scripts(what: str, shares: Mapping[str, float]) -> Iterator[Finding]:
+    """Yield the scripts of texts, if there are several; texts without letters have none."""
+    written = {script: share for script, share in shares.items() if script != "none"}
+    facts = {"what": what, "count": len(written), "shares": _shares(written, script_name)}
+    if len(written) > 1:
+        bare = shares.get("none")
+        yield finding("scripts_and_none", none=bare, **facts) if bare else finding("scripts", **facts)
+
+
+def _one_language(profile: LanguageProfile) -> bool:
+    """Return whether all queries and documents are in the same language."""
+    asked = profile.query_languages
+    return len(asked) == 1 and asked.keys() == profile.document_languages.keys() and UNDECIDED not in asked
+
+
+def _sides(asked: Mapping[str, float], sought: Mapping[str, float]) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield the shares of queries and of documents; once if several are the same to two decimals of a per cent."""
+    same = len(asked) > 1 and asked.keys() == sought.keys()
+    if same and all(f"{asked[name]:.2%}" == f"{sought[name]:.2%}" for name in asked):
+        yield "queries, and likewise the documents,", asked
+    else:
+        yield "queries", asked
+        yield "documents", sought
 
 
 def pairs(task: TaskValues) -> Iterator[Finding]:
@@ -92,7 +120,7 @@ def pairs(task: TaskValues) -> Iterator[Finding]:
 
 def _pairs(profile: LanguageProfile) -> Iterator[Finding]:
     """Yield the shares of pairs in one or two languages; uncertain pairs are counted separately."""
-    if not profile.pairs:
+    if not profile.pairs or _one_language(profile):
         return
     facts = {
         "pairs": profile.pairs,
@@ -100,7 +128,14 @@ def _pairs(profile: LanguageProfile) -> Iterator[Finding]:
         "cross": profile.cross_language,
         "script": profile.cross_script,
     }
-    if profile.undecided:
+    relations = {"one language": profile.same_language, "two languages": profile.cross_language}
+    whole = next((name for name, share in relations.items() if share == 1), "")
+    if whole and profile.cross_script in (0, 1):
+        relation = f"{whole} and two scripts" if profile.cross_script else whole
+        yield finding("even_pairs", pairs=profile.pairs, relation=relation)
+    elif whole:
+        yield finding("even_pairs_scripts", pairs=profile.pairs, relation=whole, script=profile.cross_script)
+    elif profile.undecided:
         yield finding("uncertain_pairs", undecided=profile.undecided, **facts)
     else:
         yield finding("pairs", **facts)

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.datasets.cards import is_hub_name, public_source
 from steelyard.reports.pages.measure.page_inputs import Audit, Context
 from steelyard.reports.pages.measure.part_values import CardQuote, Leakage, Source
 from steelyard.types import Task, TaskInfo
 from steelyard.types.task_metadata import bibtex
 
-_HUB = re.compile(r"(?!github\.com/)[\w.-]+/[\w.-]+")
 _WEB = re.compile(r"(?:https?://)?(?:www\.)?(github\.com/[\w./-]+|huggingface\.co/[\w./-]+)")
 
 
 def origin(info: TaskInfo, context: Context) -> dict[str, Any]:
     """Return the facts of the source and what is recorded about it, by their names on a page."""
-    on_hub = _HUB.fullmatch(info.source) is not None
+    on_hub = is_hub_name(info.source)
     nano_set = set_of(info)
     return {
         "name": info.name,
         "nano_set": nano_set,
         "backing_dataset": info.source.rpartition("/")[2] if on_hub else nano_set,
         "task": info.task,
-        "dataset": info.source,
+        "dataset": public_source(info.source),
         "language": info.language,
         "category": info.category,
         "description": info.description,
@@ -71,12 +71,13 @@ def sources(info: TaskInfo) -> tuple[Source, ...]:
 
 def _origins(info: TaskInfo) -> tuple[Source, ...]:
     """Return the place of the data, as far as the task records it."""
-    if _HUB.fullmatch(info.source):
+    if is_hub_name(info.source):
         url = f"https://huggingface.co/datasets/{info.source}"
         return (Source(info.source, "-", "dataset card", url),)
     linked = _WEB.search(info.source)
     url = f"https://{linked[1].rstrip('/.')}" if linked else "-"
-    return (Source(info.source or info.name, "-", "data source", url),) if info.source or info.name else ()
+    name = public_source(info.source) if info.source else info.name
+    return (Source(name, "-", "data source", url),) if name else ()
 
 
 def leakage(task: Task, audit: Audit | None, signs: Mapping[str, int]) -> Leakage:

@@ -29,9 +29,14 @@ from steelyard.reports.pages.measure.part_values import (
     Source,
     Tendencies,
 )
+from steelyard.reports.pages.thresholds import NEARLY_ALL
+from steelyard.text.language_id.detect import UNDECIDED
 
 PAGE_SCHEMA = 4
 """The version of the JSON files; it increases when a field changes its name or meaning."""
+
+MULTILINGUAL, UNKNOWN = "multilingual", "unknown"
+"""The language of a task with several languages, and of one that declares none."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,20 @@ class TaskValues:
     """A hash of everything that the values depend on: data, lists, settings, version."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings of the build: the dense model, and whether stored lists were used."""
+
+    @property
+    def declared_languages(self) -> tuple[str, ...]:
+        """The codes of the languages that the set declares; empty if it declares none, or only `multilingual`."""
+        return self.languages or (() if self.language in (MULTILINGUAL, UNKNOWN) else (self.language,))
+
+    @property
+    def language_label(self) -> str:
+        """The language for a table: the declared one, else the one that nearly all queries were identified as."""
+        if self.language != UNKNOWN:
+            return self.language
+        found = self.language_profile.query_languages if self.language_profile else {}
+        first = next(iter(found), UNDECIDED)
+        return f"{first} (identified)" if first != UNDECIDED and found[first] >= NEARLY_ALL else "not_recorded"
 
     def profile(self, kind: Kind) -> ProfileValues | None:
         """Return the profile of that kind."""

@@ -43,6 +43,17 @@ FIRST_WORDS = {
 }
 """Words at the start of a question; in languages without spaces they may be anywhere (`QUESTION_WORDS`)."""
 
+IN_PLACE = {
+    "hi": "क्या कौन कौनसा कौनसी कब कहाँ कहां क्यों कैसे कैसा कैसी कितने कितना कितनी किस किसने किसे किसका किसके किसकी किसको किन "
+    "किन्हें किसमें किससे",
+    "tr": "ne nedir neydi neyi neler neye neden niçin nasıl kim kimdir kimin kime kimi kimler nerede nereye nereden "
+    "nere neresi hangi hangisi hangileri kaç kaçıncı kaçta",
+    "vi": "bao_nhiêu bao_giờ bao_lâu khi_nào tại_sao vì_sao thế_nào ra_sao ở_đâu ai gì nào đâu sao mấy",
+    "id": "apa apakah siapa kapan di_mana dimana mengapa bagaimana berapa",
+    "fa": "چه چی کی کجا چرا چگونه چطور کدام چند",
+}
+"""Question words of languages where they are anywhere in a question; looked for only if it has a question mark."""
+
 NOUNS_TOO = frozenset({"de", "lb"})
 """Languages that capitalise every noun, where capitals do not mark names."""
 
@@ -54,6 +65,8 @@ _MARK = re.compile(r"[?？؟\u037e፧⸮]\s*[\"'”’»)]*\s*$|՞")
 """A question mark at the end; that of Armenian is inside a word."""
 _GREEK_MARK = re.compile(r";\s*[\"'”’»)]*\s*$")
 """The question mark of Greek, which keyboards write as a semicolon."""
+_SPACED = re.compile(r"[^\s.,;:!?？؟\"“”«»()]+")
+"""A word between spaces and punctuation."""
 _SENTENCE_END = re.compile(r"[.!?…:;\u037e。]['\"”’»)\]]*$")
 _PRONOUNS = frozenset({"i", "i'm", "i've", "i'd", "i'll", "i’m", "i’ve", "i’d", "i’ll"})
 TITLE_CASE = 0.5
@@ -99,12 +112,28 @@ def asks(text: str, script: str = "latin") -> bool:
 def _question_word(text: str, language: str) -> str:
     """Return the question word of a question, or an empty text."""
     lowered = text.lower().lstrip("¿¡\"'«“ ")
+    if word := _in_place(lowered, language):
+        return word
     first = re.split(r"[\s,'’]", lowered, maxsplit=1)[0]
     if first in FIRST_WORDS.get(language, "").split():
         return first
     # The Japanese particle か alone is part of too many words.
     inside = (word for word in QUESTION_WORDS.get(language, "").split() if word != "か")
     return next((word for word in inside if word in lowered), "")
+
+
+def _in_place(lowered: str, language: str) -> str:
+    """Return the question word that is first in a question of a language where it may be anywhere.
+
+    >>> _in_place("sterling'in başkenti hangi şehirdir?", "tr"), _in_place("hangi şehirdir.", "tr")
+    ('hangi', '')
+    """
+    if language not in IN_PLACE or not asks(lowered):
+        return ""
+    spaced = f" {' '.join(_SPACED.findall(lowered))} "
+    places = {word: spaced.find(f" {word} ") for word in (one.replace("_", " ") for one in IN_PLACE[language].split())}
+    found = {word: place for word, place in places.items() if place >= 0}
+    return min(found, key=lambda word: (found[word], -len(word)), default="")
 
 
 def _names(texts: Sequence[str], reading: Reading) -> float | None:

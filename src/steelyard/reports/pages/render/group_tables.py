@@ -13,8 +13,16 @@ from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, de
 
 def descriptions(group: GroupValues) -> Table | None:
     """Return the descriptions of dataset cards or the catalogue, quoted."""
-    rows = ((one.task, one.description or one.cards[0].text) for one in group.tasks if one.description or one.cards)
-    return table(("Task", "In the words of its card or catalogue"), rows)
+    texts: dict[str, list[str]] = {}
+    for one in group.tasks:
+        if one.description or one.cards:
+            texts.setdefault(one.description or one.cards[0].text, []).append(one.task)
+    single = next(iter(texts.values()), []) if len(texts) == 1 else []
+    if len(single) == len(group.tasks) > 1:
+        return table(("Tasks", "In the words of the card or catalogue"), [("all", *texts)])
+    return table(
+        ("Task", "In the words of its card or catalogue"), ((listed(names), text) for text, names in texts.items())
+    )
 
 
 def families(group: GroupValues) -> Table | None:
@@ -44,7 +52,7 @@ def task_summary(group: GroupValues, slugs: Sequence[str] = ()) -> Table | None:
     """Return the tasks of a group with links and their best profile."""
     columns = ("Task", "Language", "Retrieval focus", "Queries", "Docs", *NDCG_COLUMNS, "Best profile")
     rows = (
-        (one.task, one.language, one.focus or "-", f"{one.queries:,}", f"{one.documents:,}", *_scores(one))
+        (one.task, one.language_label, one.focus or "-", f"{one.queries:,}", f"{one.documents:,}", *_scores(one))
         for one in group.tasks
     )
     return table(columns, rows, links=slugs)
@@ -80,7 +88,7 @@ def metadata_summary(group: GroupValues) -> Table | None:
         ("Queries", f"{group.queries:,}"),
         ("Split-local documents", f"{group.documents:,}"),
         ("Positive qrels", f"{group.positives:,}"),
-        ("Languages", ", ".join(sorted({one.language for one in group.tasks})) or "-"),
+        ("Languages", ", ".join(sorted({one.language_label for one in group.tasks})) or "-"),
         ("Categories", ", ".join(sorted({one.category for one in group.tasks})) or "-"),
         ("Positives / query avg", f"{group.positives / max(group.queries, 1):.2f}"),
     ]
@@ -92,7 +100,7 @@ def task_metadata(group: GroupValues) -> Table | None:
     columns = ("Task", "Backing dataset", "Lang", "Category", "Queries", "Docs", "Positives")
     rows = (
         (
-            *(one.task, one.backing_dataset, one.language, one.category),
+            *(one.task, one.backing_dataset, one.language_label, one.category),
             *(f"{one.queries:,}", f"{one.documents:,}", f"{one.positives.count:,}"),
             *_scores(one),
         )

@@ -47,7 +47,7 @@ def dataset_information(task: TaskValues) -> Table | None:
         ("Backing dataset", task.backing_dataset),
         ("Task / split", task.task),
         ("Hugging Face dataset" if task.on_hub else "Source", task.dataset or "-"),
-        ("Language", task.language),
+        ("Language", task.language_label),
         ("Category", task.category),
         ("Queries", f"{task.queries:,}"),
         ("Documents", f"{task.documents:,}"),
