@@ -21,7 +21,7 @@ from steelyard.recommendation import (
     measure_costs,
     measure_latency,
 )
-from steelyard.recommendation.choice import pareto
+from steelyard.recommendation.constraints import pareto
 from steelyard.recommendation.expansion import Grid, choices, installed_models
 from steelyard.recommendation.latency import fresh_index, without_stores
 from steelyard.results import QueryScores, Result, Results

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.stats.influence import pearson_influence, spearman_influence
+from steelyard.stats.agreement import pearson_influence, spearman_influence
 from steelyard.stats.randomisation import p_values
 from steelyard.types import Float64
 

@@ -1,16 +1,63 @@
-"""Limits that a choice must keep: latency, bytes for each document, price."""
+"""One choice with its quality and costs, the Pareto front of several, and the limits on latency, size and price."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from steelyard.config import parse_bytes
 from steelyard.errors import UsageError
+from steelyard.recommendation.costs import Costs
+from steelyard.types import Interval
 
 if TYPE_CHECKING:
     from steelyard.recommendation.costs import Costs
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One model with its quality and its costs."""
+
+    model: str
+    quality: float
+    interval: Interval
+    costs: Costs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return quality and costs, JSON-ready."""
+        interval = {"low": self.interval.low, "high": self.interval.high, "level": self.interval.level}
+        return {"model": self.model, "quality": self.quality, "interval": interval, **self.costs.to_dict()}
+
+
+AXES: Mapping[str, tuple[str, Callable[[Costs], float | None]]] = {
+    "latency": ("p95 latency, ms", lambda costs: costs.latency.p95 * 1e3),
+    "bytes": ("bytes per document", lambda costs: costs.bytes_per_document),
+    "price": ("price of 1,000 queries", lambda costs: costs.price_per_thousand_queries),
+}
+"""The costs that fronts are drawn against."""
+
+SMALLEST = 1e-9
+"""A cost of nothing, where logarithms of costs are compared."""
+
+
+def pareto(choices: Sequence[Choice], cost: Callable[[Costs], float | None]) -> list[Choice]:
+    """Return the choices that no other beats in both quality and cost, the cheapest first; unknown costs are left out.
+
+    Of choices that are equal in both, all are returned.
+    """
+    known = [(value, choice) for choice in choices if (value := cost(choice.costs)) is not None]
+    front = [
+        (value, choice)
+        for value, choice in known
+        if not any(
+            other.quality >= choice.quality and less <= value and (other.quality > choice.quality or less < value)
+            for less, other in known
+        )
+    ]
+    return [choice for _, choice in sorted(front, key=lambda pair: (pair[0], -pair[1].quality, pair[1].model))]
+
 
 UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from steelyard import __version__
-from steelyard.recommendation.choice import AXES, SMALLEST, Choice
+from steelyard.recommendation.constraints import AXES, SMALLEST, Choice
 from steelyard.reports.components.charts import even_ticks, legend, mark
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 

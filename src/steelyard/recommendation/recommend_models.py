@@ -13,8 +13,7 @@ from steelyard.engine.batch import load_models
 from steelyard.engine.events import Listener, silent
 from steelyard.engine.plan import Model
 from steelyard.errors import DataError, UsageError
-from steelyard.recommendation.choice import Choice
-from steelyard.recommendation.constraints import Constraints
+from steelyard.recommendation.constraints import Choice, Constraints
 from steelyard.recommendation.costs import Costs
 from steelyard.recommendation.expansion import Grid, choices, installed_models
 from steelyard.recommendation.latency import Sampling

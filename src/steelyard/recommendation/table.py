@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 
 from steelyard.errors import UsageError
 from steelyard.files import write_output
-from steelyard.recommendation.choice import AXES, SMALLEST, Choice, pareto
-from steelyard.recommendation.constraints import Constraints
+from steelyard.recommendation.constraints import AXES, SMALLEST, Choice, Constraints, pareto
 from steelyard.results import Results
 from steelyard.results.display.text_table import text_table
 

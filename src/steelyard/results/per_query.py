@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.errors import DataError, ResultError
 from steelyard.results.query_scores import QUERY_COLUMN, queries_path
 from steelyard.results.schema import Result
-from steelyard.stats.influence import pearson_influence, spearman_influence
+from steelyard.stats.agreement import pearson_influence, spearman_influence
 from steelyard.types import Float64
 
 GOLD = "gold"

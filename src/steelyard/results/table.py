@@ -16,9 +16,8 @@ from steelyard.metrics import parse
 from steelyard.results import export
 from steelyard.results.display.model_labels import marked_by_weights, settings_suffix
 from steelyard.results.display.text_table import failure_lines, score_rows, text_table
-from steelyard.results.leaders import Leaders, group_leaders, task_leaders
 from steelyard.results.per_query import Column, aligned, columns, is_mean
-from steelyard.results.ranking import RankedModel, rank_results
+from steelyard.results.ranking import Leaders, RankedModel, group_leaders, rank_results, task_leaders
 from steelyard.results.schema import HEADLINES, TITLES, Result
 from steelyard.results.store import Report, ResultStore, warn
 from steelyard.results.summary import Summary, summarise
@@ -170,7 +169,7 @@ class Results(Sequence[Result]):
     def leaders(self, label: str, metric: str | None = None) -> Leaders | None:
         """Return the model with the highest score on a task and all that cannot be distinguished from it.
 
-        The paired randomisation test uses per-query scores; see `steelyard.results.leaders`.
+        The paired randomisation test uses per-query scores; see `steelyard.results.ranking`.
         """
         metric = self._canonical(metric)
         if (label, metric) not in self._leaders:

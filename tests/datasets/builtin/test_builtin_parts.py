@@ -12,9 +12,9 @@ import pytest
 
 from steelyard.config import Settings
 from steelyard.datasets.builtin import store
-from steelyard.datasets.builtin.functions import Function, functions_in
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
 from steelyard.datasets.builtin.sampling import BuiltinSet, assemble, shuffled
+from steelyard.datasets.builtin.stdlib import Function, functions_in
 from steelyard.errors import DataError
 from steelyard.types import Qrels, Task, TaskInfo
 

@@ -4,7 +4,7 @@ Reranking rows have a query, its positives and its negatives, as in the first MT
 
     {"human_summaries": ["...", "..."], "machine_summaries": ["...", "...", "..."], "relevance": [4.3, 2, 3.7]}
 
-Labels and clusters have files of their own.
+Tasks of labelled texts are in `labels.py`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import pyarrow.compute as pc
 
 from steelyard.datasets.assemble import Tables, assemble
 from steelyard.datasets.problems import Report
-from steelyard.datasets.samples.clusters import cluster_task
 from steelyard.datasets.samples.common import empty_texts, not_empty, rows_with, texts, unfold
 from steelyard.datasets.samples.constants import Constants
-from steelyard.datasets.samples.labels import label_task, multilabel_task, rows_of_split
+from steelyard.datasets.samples.labels import cluster_task, label_task, multilabel_task, rows_of_split
 from steelyard.datasets.samples.splits import evaluation_split, matching_split
 from steelyard.datasets.tables.columns import CANDIDATES, DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.tabular import Table
