@@ -11,7 +11,7 @@ import pytest
 import pytrec_eval
 
 from steelyard.cli import main
-from steelyard.cli.score.measures import ALL, NICKNAMES, expand
+from steelyard.cli.score.measure_names import ALL, NICKNAMES, expand
 from steelyard.errors import SteelyardError, UnknownName, UsageError
 from steelyard.metrics import score
 from steelyard.metrics.dicts import number_documents, qrels_from_dicts, run_from_dicts

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli._ui.options import add_locations, settings_of
-from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.progress import Progress, duration
+from steelyard.cli._ui.run_outcome import collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.signals import INTERRUPTED, interrupt_code, was_interrupted
 from steelyard.errors import SteelyardError
 

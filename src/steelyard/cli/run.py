@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from steelyard.cli._ui.cost_tables import show_costs, stored_work_lines, with_costs
 from steelyard.cli._ui.evaluation_options import add_files, add_stored, add_work, named_tasks, note_splits, write_files
 from steelyard.cli._ui.options import Add, integer, note_unknown_languages, with_model_options
-from steelyard.cli._ui.outcome import collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.process import silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.cli._ui.result_tables import show_results
+from steelyard.cli._ui.run_outcome import collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.signals import interrupt_code
 from steelyard.cli._ui.study import study_text
 from steelyard.errors import ResultError, SteelyardError, UsageError

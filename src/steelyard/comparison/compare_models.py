@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from steelyard.comparison import compute
+from steelyard.comparison.changed_queries import changed_queries
 from steelyard.comparison.comparison import Comparison
 from steelyard.comparison.compute import Method
 from steelyard.comparison.inputs import Entrant, Source, collect, divided
 from steelyard.comparison.loaded_tasks import load_compared
 from steelyard.comparison.model import Flag, TaskComparison, TaskScores
-from steelyard.comparison.queries import changed_queries
 from steelyard.comparison.slices import slice_differences
 from steelyard.config import Settings
 from steelyard.engine import TaskLike, as_list

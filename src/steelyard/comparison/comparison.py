@@ -91,7 +91,7 @@ class Comparison:
 
     def to_html(self) -> str:
         """Return one self-contained HTML page with a forest plot and per-query scatter plots."""
-        from steelyard.comparison.html_page import page
+        from steelyard.comparison.comparison_page import page
 
         return page(self)
 

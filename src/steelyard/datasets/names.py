@@ -134,12 +134,12 @@ def task_counts(name: str, settings: Settings | None = None) -> tuple[int, int] 
 def document_length(name: str, settings: Settings | None = None) -> float | None:
     """Return about how long a document of a task is, relative to those of other tasks; None if it is not known."""
     from steelyard.datasets import builtin
-    from steelyard.datasets.builtin import store
+    from steelyard.datasets.builtin import set_store
     from steelyard.datasets.formats.file_sizes import estimate_size
 
     if name in builtin.infos():
         home, counts = (settings or Settings.load()).home, builtin.counts(settings).get(name, {})
-        found = [store.corpus_bytes(one, home).get(name) for one in builtin.SETS]
+        found = [set_store.corpus_bytes(one, home).get(name) for one in builtin.SETS]
         size = next((size for size in found if size), None)
         return size / counts["documents"] if size and counts.get("documents") else None
     match = published.entry_of(name)

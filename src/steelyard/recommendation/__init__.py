@@ -4,7 +4,7 @@ from steelyard.recommendation.constraints import Choice, Constraints
 from steelyard.recommendation.costs import Costs, measure_costs
 from steelyard.recommendation.latency import Latency, Sampling, measure_latency
 from steelyard.recommendation.recommend_models import recommend
-from steelyard.recommendation.table import Recommendation
+from steelyard.recommendation.recommendations import Recommendation
 
 __all__ = [
     "Choice",

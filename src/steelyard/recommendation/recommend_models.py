@@ -18,7 +18,7 @@ from steelyard.recommendation.costs import Costs
 from steelyard.recommendation.expansion import Grid, choices, installed_models
 from steelyard.recommendation.latency import Sampling
 from steelyard.recommendation.measure_models import Report, largest_task, measure_models
-from steelyard.recommendation.table import Cheapest, Recommendation
+from steelyard.recommendation.recommendations import Cheapest, Recommendation
 from steelyard.results import Results
 from steelyard.retrievers.model_variants import with_chunks
 from steelyard.retrievers.objects.entrants import Passages, passage_lengths

@@ -1,9 +1,9 @@
 """Correlations: do two sets of scores put models into the same order, and how uncertain is a correlation?
 
-Rank correlations and the share of pairs that agree. A correlation is also a mean of influence values, one for each pair,
-so that paired tests of means apply to it. The influence value of a pair is the correlation plus the (first-order) effect
-of the pair on it: their mean is exactly the correlation, and their spread is that of the correlation over samples
-(Hampel 1974; Croux and Dehon 2010).
+Rank correlations and the share of pairs that agree. A correlation is also a mean of influence values, one for each
+pair, so that paired tests of means apply to it. The influence value of a pair is the correlation plus the (first-order)
+effect of the pair on it: their mean is exactly the correlation, and their spread is that of the correlation over
+samples (Hampel 1974; Croux and Dehon 2010).
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
     wanted = np.asarray(reference, dtype=np.float64).round(DECIMALS)
     found = np.atleast_2d(np.asarray(rows, dtype=np.float64)).round(DECIMALS)
     if wanted.ndim != 1 or found.ndim != 2 or found.shape[1:] != wanted.shape:
-        raise DataError(f"scores must have the shape {wanted.shape}, got {found.shape}", hint="pass one score for each model")
+        raise DataError(
+            f"scores must have the shape {wanted.shape}, got {found.shape}", hint="pass one score for each model"
+        )
     if not (np.isfinite(wanted).all() and np.isfinite(found).all()):
         raise DataError("every score must be a finite number", hint="leave out models without scores")
     order = np.sign(wanted[:, None] - wanted[None, :])
-    told_apart = np.abs(order).sum()
-    if not told_apart:
+    distinguished = np.abs(order).sum()
+    if not distinguished:
         raise UsageError(
             f"a ranking of {len(wanted)} models that all tie", hint="compare two models or more that differ"
         )
@@ -66,8 +68,8 @@ def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
     scale = np.sqrt((rank**2).sum() * (ranks**2).sum(axis=1))
     return Agreement(
         spearman=_ratio(ranks @ rank, scale),
-        kendall=_ratio(concord, np.sqrt(told_apart * np.abs(orders).sum(axis=(1, 2)))),
-        pairs=np.asarray((concord / told_apart + 1) / 2),
+        kendall=_ratio(concord, np.sqrt(distinguished * np.abs(orders).sum(axis=(1, 2)))),
+        pairs=np.asarray((concord / distinguished + 1) / 2),
     )
 
 

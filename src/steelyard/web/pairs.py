@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.comparison import Comparison, Difference
+from steelyard.comparison.changed_queries import changed_queries
 from steelyard.comparison.compare_models import from_results
 from steelyard.comparison.model import QueryChange, plain
-from steelyard.comparison.queries import changed_queries
 from steelyard.errors import DataError, UsageError
 from steelyard.results import Result, Results
 from steelyard.stats.corrections import holm

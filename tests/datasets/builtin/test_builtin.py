@@ -13,7 +13,6 @@ import pytest
 
 from steelyard.config import Settings
 from steelyard.datasets import builtin
-from steelyard.datasets.builtin import store
 from steelyard.datasets.builtin.cldr import SCRIPTS
 from steelyard.datasets.builtin.sampling import fold
 from steelyard.errors import DataError, SteelyardError, UnknownName
@@ -74,10 +73,10 @@ def test_a_kept_set_is_not_cut_again(homes: tuple[Path, Path], monkeypatch: pyte
 
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0]))
     for each in builtin.SETS:
-        assert len(store.load(replace(each, build=cut), each.infos()[0], Settings.load().home).corpus) > 0
+        assert len(set_store.load(replace(each, build=cut), each.infos()[0], Settings.load().home).corpus) > 0
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0] / "elsewhere"))
     with pytest.raises(AssertionError):
-        store.load(replace(each, build=cut), each.infos()[0], Settings.load().home)
+        set_store.load(replace(each, build=cut), each.infos()[0], Settings.load().home)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from steelyard.config import Settings
-from steelyard.datasets.builtin import store
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
 from steelyard.datasets.builtin.sampling import BuiltinSet, assemble, shuffled
 from steelyard.datasets.builtin.stdlib import Function, functions_in
@@ -225,7 +224,7 @@ def test_two_that_cut_at_once_both_get_the_set(shelf: Path) -> None:
     loaded: list[Task] = []
 
     def work() -> None:
-        loaded.append(store.load(one_set(cut), TaskInfo("NanoOne/only"), Settings.load().home))
+        loaded.append(set_store.load(one_set(cut), TaskInfo("NanoOne/only"), Settings.load().home))
 
     workers = [threading.Thread(target=work) for _ in range(2)]
     for worker in workers:
@@ -244,22 +243,22 @@ def test_a_set_that_cannot_be_written_leaves_nothing(shelf: Path) -> None:
         yield Task(TaskInfo("NanoOne/bad"), task.corpus, task.queries, outside)
 
     with pytest.raises(DataError, match="NanoOne/bad"):
-        store.ensure(one_set(cut), Settings.load().home)
+        set_store.ensure(one_set(cut), Settings.load().home)
     assert list(shelf.iterdir()) == []
-    assert store.load(one_set(), TaskInfo("NanoOne/only"), Settings.load().home).queries.texts == ("which",)
+    assert set_store.load(one_set(), TaskInfo("NanoOne/only"), Settings.load().home).queries.texts == ("which",)
 
 
 def test_what_a_killed_process_left_is_swept_when_it_is_old(shelf: Path) -> None:
     old, fresh = shelf / ".cutting-old", shelf / ".cutting-fresh"
     for folder in (old, fresh):
         (folder / "corpus").mkdir(parents=True)
-    long_ago = time.time() - 2 * store.STALE
+    long_ago = time.time() - 2 * set_store.STALE
     os.utime(old, (long_ago, long_ago))
-    store.ensure(one_set(), Settings.load().home)
+    set_store.ensure(one_set(), Settings.load().home)
     assert not old.exists() and fresh.exists()
 
 
 def test_a_set_that_another_process_finishes_while_this_one_sweeps_is_no_problem(shelf: Path) -> None:
     shelf.mkdir()
     (shelf / ".cutting-gone").symlink_to(shelf / "nothing")  # listed, and not there when it is looked at
-    assert store.ensure(one_set(), Settings.load().home).parent == shelf
+    assert set_store.ensure(one_set(), Settings.load().home).parent == shelf

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from steelyard.config import Settings
 from steelyard.errors import MissingPart, ModelError, UnknownName, UsageError
-from steelyard.http.batches import BatchSize, in_batches
 from steelyard.http.endpoint import Endpoint
+from steelyard.http.request_batches import BatchSize, in_batches
 from steelyard.http.service import Refused, Service
 from steelyard.http.traffic import Traffic
 from steelyard.retrievers.rerank.api import SHAPES, ApiReranker, from_options, from_spec

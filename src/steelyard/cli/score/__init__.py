@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.cli._ui.output import Output
-    from steelyard.cli.score.measures import Measure
-    from steelyard.cli.score.report import Report
+    from steelyard.cli.score.measure_names import Measure
+    from steelyard.cli.score.score_lines import Report
     from steelyard.datasets.problems import Problem
 
 LONG = {
@@ -95,7 +95,7 @@ def _file(text: str) -> Path:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     """Score the run and print it: three columns (measure, query or `all`, value), or JSON."""
-    from steelyard.cli.score.measures import OFFICIAL, expand
+    from steelyard.cli.score.measure_names import OFFICIAL, expand
 
     measures = expand(arguments.measure or OFFICIAL)
     _check(arguments)
@@ -125,7 +125,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _scored(arguments: argparse.Namespace, measures: list[Measure], output: Output) -> Report:
     import numpy as np
 
-    from steelyard.cli.score.report import Report
+    from steelyard.cli.score.score_lines import Report
     from steelyard.datasets.formats.trec import qrels_runs as trec_files
     from steelyard.datasets.problems import problem_listener
     from steelyard.metrics import Ranking

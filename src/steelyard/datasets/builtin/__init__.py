@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from steelyard.config import Settings
-from steelyard.datasets.builtin import almanac, cldr, emojis, stdlib, store
+from steelyard.datasets.builtin import almanac, cldr, emojis, set_store, stdlib
 from steelyard.datasets.builtin.sampling import FULL, BuiltinSet
 from steelyard.errors import UnknownName
 from steelyard.types import TaskInfo
@@ -63,11 +63,11 @@ def counts(settings: Settings | None = None) -> dict[str, dict[str, int]]:
     They depend on the versions of the installed packages, so they are not known before.
     """
     home = (settings or Settings.load()).home
-    return {name: found for builtin in SETS for name, found in store.counts(builtin, home).items()}
+    return {name: found for builtin in SETS for name, found in set_store.counts(builtin, home).items()}
 
 
 def load(name: str, settings: Settings | None = None) -> Task:
     """Return one task by name; its set is built first if that was not done on this machine."""
     if name not in _tasks():
         raise UnknownName("built-in task", name, _tasks())
-    return store.load(*_tasks()[name], (settings or Settings.load()).home)
+    return set_store.load(*_tasks()[name], (settings or Settings.load()).home)

@@ -24,8 +24,8 @@ from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.streaming import collect_vectors
 from steelyard.errors import ModelError, UsageError
 from steelyard.files import read_cached, write_cached
-from steelyard.http.batches import BatchSize, Span, in_batches
 from steelyard.http.endpoint import Endpoint
+from steelyard.http.request_batches import BatchSize, Span, in_batches
 from steelyard.http.service import Refused, Service
 from steelyard.http.traffic import Traffic
 from steelyard.options import Options

@@ -20,8 +20,8 @@ from steelyard.encoders.backends.api_texts import ApiTexts, SendsTexts, estimate
 from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.instructions import OPTIONS as INSTRUCTION_OPTIONS
 from steelyard.errors import ModelError, UsageError
-from steelyard.http.batches import BatchSize, Span, in_batches
 from steelyard.http.endpoint import Endpoint
+from steelyard.http.request_batches import BatchSize, Span, in_batches
 from steelyard.http.service import Refused, Service
 from steelyard.http.traffic import Traffic
 from steelyard.options import Options

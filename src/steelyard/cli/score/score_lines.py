@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from steelyard.cli.score.measures import Measure
+    from steelyard.cli.score.measure_names import Measure
     from steelyard.metrics import Metric, Ranking
     from steelyard.types import Float64
 

@@ -119,7 +119,7 @@ class Recommendation:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return a self-contained page with the fronts drawn; written to `path` if one is given."""
-        from steelyard.recommendation.html_page import page
+        from steelyard.recommendation.recommendation_page import page
 
         text = page(self)
         if path is not None:

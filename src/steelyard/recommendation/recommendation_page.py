@@ -13,7 +13,7 @@ from steelyard.reports.components.charts import even_ticks, legend, mark
 from steelyard.reports.components.markup import Markup, join, table, tag, th
 
 if TYPE_CHECKING:
-    from steelyard.recommendation.table import Recommendation
+    from steelyard.recommendation.recommendations import Recommendation
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 620, 320, 64, 16, 44
 MARKS = ("recommended", "cannot be distinguished from the best", "other choices")
