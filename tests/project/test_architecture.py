@@ -51,6 +51,25 @@ def test_no_import_cycles_even_inside_functions() -> None:
     assert not cycle()
 
 
+OTHER_TESTS = {"benchmarks", "examples", "faults", "project"}
+"""Folders of tests that are not about one package."""
+
+
+def test_every_test_is_in_the_folder_of_what_it_tests_and_has_its_name() -> None:
+    """`tests/cli/test_run.py` is about `cli/run.py`; `test_score_trec_eval.py` about a part of `cli/score`."""
+    misplaced = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        folder = path.parent.relative_to(ROOT / "tests")
+        if folder.parts and folder.parts[0] in OTHER_TESTS:
+            continue
+        tested = {entry.stem for entry in (SOURCE / folder).glob("*") if not entry.name.startswith("__")} | {
+            folder.name
+        }
+        if not any(re.fullmatch(rf"test_{name}(_\w+)?", path.stem) for name in tested if name):
+            misplaced.append(path.relative_to(ROOT).as_posix())
+    assert not misplaced
+
+
 def test_no_folder_has_more_than_fifteen_modules() -> None:
     assert not {folder: size for folder, size in folders().items() if size > 16}  # fifteen and __init__
 

@@ -11,7 +11,7 @@ from scipy import stats
 from steelyard.errors import DataError, UsageError
 from steelyard.stats.group_means import GroupScores
 from steelyard.stats.rank_overlap import rank_agreement, rank_biased_overlap
-from steelyard.stats.ranks import borda, group_names, mean_ranks, rank_models, tie_groups, win_probability
+from steelyard.stats.ranks import borda, mean_ranks, rank_models, tie_groups, win_probability
 
 values = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0]), min_size=2, max_size=8)
 
@@ -58,7 +58,6 @@ def test_rank_interval_holds_the_true_rank_about_as_often_as_it_says() -> None:
 def test_tie_groups_follow_their_leader() -> None:
     p = np.array([[1, 0.2, 0.01], [0.2, 1, 0.2], [0.01, 0.2, 1]])
     assert tie_groups([0.9, 0.8, 0.7], p).tolist() == [1, 1, 2]
-    assert group_names(["a", "b", "c"], tie_groups([0.9, 0.8, 0.7], p)) == [("a", "b"), ("c",)]
     with pytest.raises(DataError):
         tie_groups([0.9, 0.8], p)
 

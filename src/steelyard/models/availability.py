@@ -58,7 +58,7 @@ class ModelFiles:
 
 
 def extra_for(family: str, id: str) -> str | None:
-    """Return the extra that a model needs; None for the core package.
+    """Return the extra that a model needs, `api` for a service, None for the core package.
 
     >>> extra_for("dense", "intfloat/e5-base-v2"), extra_for("dense", "minishlab/potion-base-8M"), extra_for("bm25", "")
     ('torch', 'static', None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,16 +135,3 @@ def holm_matrix(p_values: Float64) -> Float64:
     if len(upper[0]):
         adjusted[upper] = adjusted.T[upper] = holm(p_values[upper])
     return adjusted
-
-
-def group_names(models: Sequence[str], groups: Int32) -> list[tuple[str, ...]]:
-    """Return the models of each tie group, the first group first.
-
-    >>> group_names(["a", "b", "c"], np.array([1, 2, 1], dtype=np.int32))
-    [('a', 'c'), ('b',)]
-    """
-    numbers = groups.tolist()
-    return [
-        tuple(model for model, own in zip(models, numbers, strict=True) if own == number)
-        for number in sorted(set(numbers))
-    ]

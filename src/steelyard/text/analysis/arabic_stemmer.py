@@ -20,7 +20,6 @@ from steelyard.text.tokenizer.spans import Spans, UInt64, blocks, keys_of_blocks
 from steelyard.types import Int64
 
 Bools = npt.NDArray[np.bool_]
-UInt16 = npt.NDArray[np.uint16]
 
 _LETTERS = "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي"
 _CODES = {letter: code for code, letter in enumerate(_LETTERS, start=1)}
