@@ -38,7 +38,7 @@ class TrigramIndex:
         return {"mean_grams": sum(map(len, self.documents)) / max(len(self.documents), 1)}
 
     def search(self, queries: Queries, top_k: int) -> Run:
-        """`Run.of` sorts by score and then by row, which is Steelyard's tie rule; a row of -1 is no document."""
+        """`Run.of` sorts by score and then by row, which is Steelyard's tie rule; a row of -1 is not a document."""
         scores = np.zeros((len(queries), len(self.documents)), dtype=np.float32)
         for q, text in enumerate(queries.texts):
             wanted = grams(text, self.size)

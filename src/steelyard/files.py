@@ -1,4 +1,4 @@
-"""Files that are complete or absent, whatever happens to the process that writes them; small caches; file hashes.
+"""Files that are complete or absent, also if the process that writes them is killed; small caches; file hashes.
 
 The content goes to a hidden file in the same folder, to disk, and then takes its name in one step. The writer holds
 a lock on the hidden file, which the system releases when the process dies. So the leftovers of a killed process can be
@@ -93,7 +93,7 @@ def read_cached(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the value of a text in YAML; whatever is wrong with it is a ValueError.
+    """Return the value of a text in YAML; invalid YAML is a ValueError.
 
     PyYAML raises other errors for the values of explicit tags, and for nesting that is too deep.
 

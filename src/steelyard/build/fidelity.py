@@ -35,7 +35,7 @@ class Fidelity:
     """Agreement of the rankings by samples of one size with the ranking by the full task, by measure; 1: same order.
 
     `means` are over the draws. The `intervals` are of single draws, not of their mean: the next sample of that size
-    lies in them with the probability `level`.
+    is in them with the probability `level`.
     """
 
     way: Way

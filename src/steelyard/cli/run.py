@@ -198,7 +198,7 @@ def _tasks(arguments: argparse.Namespace) -> list[str | AnyTask]:
 
 
 def _named(arguments: argparse.Namespace) -> list[ModelSpec]:
-    """Return the models of the command line; a task in the place of a model is an error that says so."""
+    """Return the models of the command line; a task in the place of a model is an error with a hint."""
     from steelyard.engine import expand
 
     named = [*arguments.models, *arguments.model]

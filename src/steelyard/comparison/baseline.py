@@ -112,7 +112,7 @@ def is_baseline(path: Path) -> bool:
 
 
 def read_baseline(path: Path) -> list[Result]:
-    """Return the results of a baseline file; a damaged one raises a DataError that says what is wrong with it."""
+    """Return the results of a baseline file; a damaged one raises a DataError with the reason."""
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:

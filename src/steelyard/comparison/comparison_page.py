@@ -164,7 +164,7 @@ class ForestRow:
 
 
 def forest_plot(rows: Sequence[ForestRow], title: str, left_label: str, right_label: str) -> Markup:
-    """Draw differences with their intervals around a line at 0; the labels say which side is better."""
+    """Draw differences with their intervals around a line at 0; the labels name the better side."""
     left = 20 + 7.2 * max((len(_short(row.name)) for row in rows), default=0)
     width, step, top = 560, 22, 40
     height = top + step * len(rows) + 34

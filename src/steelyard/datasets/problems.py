@@ -56,7 +56,7 @@ KINDS: dict[str, Kind] = {
     "unreadable": Kind("error", "download or write the file again"),
     "missing-table": Kind("error", "add the file, or remove the task's files from the other folders"),
     "aside": Kind("warning", "remove one of the two, or name the files: corpus,queries,qrels", "not read"),
-    "columns": Kind("error", "rename the columns, or write them as the message says"),
+    "columns": Kind("error", "rename the columns, or write them as the message describes"),
     "row": Kind("error", "write one record per line, with a value for every column"),
     "encoding": Kind("error", "save the file as UTF-8", "invalid bytes are read as U+FFFD"),
     "byte-order-mark": Kind("warning", "save the file as UTF-8 without a byte order mark", "skipped"),
@@ -105,7 +105,7 @@ KINDS: dict[str, Kind] = {
     "unknown-candidate-query": Kind("error", "remove the list, or add the query", "the list is ignored"),
     "repeated-candidate": Kind("warning", "remove the repetition", "the first position is kept"),
     "no-candidates": Kind("warning", "write a list for every query", "the list is empty"),
-    "checksum": Kind("warning", "write manifest.json again if the change was intended", "read as it is"),
+    "checksum": Kind("warning", "write manifest.json again if the change was intended", "read unchanged"),
 }
 """Every kind of problem, from the file to its values; `docs/data.md` shows this table."""
 

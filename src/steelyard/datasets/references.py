@@ -109,7 +109,7 @@ def looks_like_path(reference: str) -> bool:
 def split_columns(text: str) -> tuple[str, dict[str, str]]:
     """Return the path of `corpus.csv?id=chunk_uuid&text=chunk_words`, and the columns by field.
 
-    A file whose own name has a question mark is taken as it is.
+    A file whose own name has a question mark is used unchanged.
 
     >>> split_columns("corpus.csv?id=chunk_uuid&text=chunk%20words")
     ('corpus.csv', {'id': 'chunk_uuid', 'text': 'chunk words'})

@@ -36,7 +36,7 @@ class Traffic:
 
 
 class RateLimiter:
-    """Spaces requests evenly for all threads together. A limit of None is no limit; `clock` returns seconds.
+    """Spaces requests evenly for all threads together. None: no limit; `clock` returns seconds.
 
     >>> limiter = RateLimiter(requests_per_minute=60, tokens_per_minute=6000, clock=lambda: 100.0)
     >>> limiter.reserve(50), limiter.reserve(300), limiter.reserve(1)

@@ -34,7 +34,7 @@ class Usage:
         self._seconds = self._waited = 0.0
 
     def request(self, seconds: float) -> None:
-        """Count a request that took so many seconds, whatever its outcome."""
+        """Count a request that took so many seconds, failed or not."""
         with self._lock:
             self._counts["requests"] += 1
             self._seconds += seconds

@@ -139,7 +139,7 @@ class SteelyardEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy does not 
         return {f"{self.name}_{key}" if self.name else key: float(value) for key, value in metrics.items()}
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return what the model card says of the evaluation."""
+        """Return the settings of the evaluation for the model card."""
         return {
             "tasks": [str(task) if isinstance(task, str) else task.name for task in self._names],
             "limit": self.limit,

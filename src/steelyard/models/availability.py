@@ -19,7 +19,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "search": ("pg8000", "qdrant_client", "yaml"),
     "api": (),
 }
-"""The modules of each extra that runs models."""
+"""The modules of each extra that runs models; `api`, a service, needs none."""
 
 FAMILY_NEEDS = {
     "dense": "torch",

@@ -76,7 +76,7 @@ def parse_seconds(text: str | float) -> float:
 
 @dataclass(frozen=True)
 class Constraints:
-    """The most that a choice may cost; None is no limit."""
+    """The most that a choice may cost; None: no limit."""
 
     latency: float | None = None
     """Seconds of the 95th percentile, one query at a time."""

@@ -127,7 +127,7 @@ def measure_latency(
 
 
 def without_stores(retriever: Retriever) -> Retriever:
-    """Return the retriever without stored vectors or scores: whatever it is asked for, it computes.
+    """Return the retriever without stored vectors or scores: everything it is asked for is computed.
 
     A retriever of another kind is returned as it is: services that search have nothing stored here.
     """

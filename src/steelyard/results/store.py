@@ -135,7 +135,7 @@ class ResultStore:
         return list(self._results("*", None, report))
 
     def find(self, model: str | None = None, task: str | None = None, report: Report = warn) -> list[Result]:
-        """Return the results of a model, on a task, or both, whatever their settings and data.
+        """Return the results of a model, on a task, or both, with any settings and data.
 
         Two models may share a folder (`org/model`, `org__model`): only those with the very name are returned.
         """

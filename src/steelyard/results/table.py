@@ -68,7 +68,7 @@ class Results(Sequence[Result]):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """One name for each set of data: the task, with the hash of the data where one name stands for several."""
+        """One name for each set of data: the task, with the hash of the data where one name is used for several."""
         return tuple(dict.fromkeys(map(self.label_of, self)))
 
     def label_of(self, result: Result) -> str:

@@ -1,8 +1,8 @@
-"""What a model name means: the family and model it stands for, and the one name under which results are stored.
+"""What a model name means: the family and model it refers to, and the one name under which results are stored.
 
 `canonical` completes a name ("dense" is "dense:use-multilingual-v3") and refuses credentials in it. `result_name`
 also removes what does not change a score: defaults, other spellings of a number, and options of speed, price and
-access. Results are found again under that name, whatever those options are the next time.
+access. Results are found again under that name, also if those options differ the next time.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from steelyard.types import Float64
 def task_seed(seed: int, task: str) -> tuple[int, int]:
     """Return a seed of its own for each task, so that tasks are resampled independently.
 
-    It depends on the name alone: the p-value of a task is the same whatever it is compared with.
+    It depends on the name alone: the p-value of a task is the same in every comparison.
 
     >>> task_seed(0, "NanoX/en") == task_seed(0, "NanoX/en") != task_seed(0, "NanoX/zh")
     True

@@ -24,7 +24,7 @@ Method = Literal["bootstrap", "percentile", "t"]
 """`bootstrap`: corrected for bias and skew (BCa); `percentile`: the plain one; `t`: Student's."""
 
 Bounds = tuple[float, float]
-"""The least and the most that a value can be; infinite where there is no such."""
+"""The least and the most that a value can be; infinite where there is no bound."""
 
 DRAWS = 2000
 BOUNDS: Bounds = (0.0, 1.0)
@@ -63,7 +63,7 @@ def intervals(
 ) -> dict[str, Interval]:
     """The interval of the mean of every metric, over the same resamples of queries.
 
-    No interval leaves the `bounds` of its metric, given for all alike or by name; a bound that a value lies beyond is
+    No interval leaves the `bounds` of its metric, given for all alike or by name; a bound that a value exceeds is
     none. One query gives no information: its interval is the bounds themselves, and without bounds there is none.
     Where all queries have the best (or the worst) value, resampling sees no spread; the exact bound is given instead:
     64 hits of 64 still leave room for a true hit rate of 0.944.

@@ -1,4 +1,4 @@
-"""Is one model better than another on the same queries, or is it luck?"""
+"""Is one model better than another on the same queries, or could the difference be chance?"""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class PairedTest:
     difference: float
     """Mean of the first minus mean of the second."""
     interval: Interval
-    """Where the true difference lies (BCa bootstrap)."""
+    """An interval of the true difference (BCa bootstrap)."""
     p_value: float
-    """How often luck alone gives a difference at least as large, in either direction."""
+    """How often chance alone gives a difference at least as large, in either direction."""
     effect_size: float | None
     """The difference in standard deviations of the per-query differences; None if those are all alike."""
     wins: int
@@ -32,7 +32,7 @@ class PairedTest:
     losses: int
 
     def significant(self, alpha: float = 0.05) -> bool:
-        """Whether the difference is too large for luck at the given risk."""
+        """Whether the difference is too large for chance at the given risk."""
         return self.p_value < alpha
 
 
@@ -72,7 +72,7 @@ def paired_tests(
 ) -> dict[str, PairedTest]:
     """A `paired_test` of every metric that both models have, over the same sign changes.
 
-    Within the `bounds` of a metric, as `intervals` takes them, no difference is larger than they are apart. One query
+    Within the `bounds` of a metric, as `intervals` takes them, no difference is larger than their distance. One query
     gives no information: the interval of its difference is all that the bounds allow.
     """
     names = [name for name in first if name in second]

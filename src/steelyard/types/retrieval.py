@@ -26,7 +26,7 @@ Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 
 Role = Literal["query", "document", "text"]
-"""The role of a text for an encoder; vectors of queries and documents are kept apart. `text` is neither: one of a pair,
+"""The role of a text for an encoder; vectors of queries and documents are separate. `text` is neither: one of a pair,
 or a text to classify or cluster."""
 
 

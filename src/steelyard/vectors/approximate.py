@@ -101,7 +101,7 @@ class ApproximateIndex:
     def search(self, queries: Float32, k: int) -> Run:
         """Return about the top `k` documents of each query, ties by row; shorter lists end in padding.
 
-        A graph is searched with `ef` candidates whatever `k` is, and returns no more: a deeper search would find more.
+        A graph is searched with `ef` candidates for any `k`, and returns no more: a deeper search would find more.
         """
         depth = min(k, self._count) if self._how.kind == "ivfpq" else min(k, self._count, self._how.ef)
         if self._how.kind == "hnswlib":

@@ -23,7 +23,7 @@ EXACT, NEAR_DUPLICATE, CONTAINED, SEMANTIC = range(4)
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From which score on a match counts; docs/audit.md says why these."""
+    """From which score on a match counts; docs/audit.md has the reasons."""
 
     jaccard: float = 0.7
     containment: float = 0.5

@@ -116,7 +116,7 @@ def safeguards(task: Task, lists: Ragged, split: str, seed: int = SEED) -> dict[
     """Return the positive to add for each query that has positives in the corpus but none in its list.
 
     One of several is drawn by a generator that is seeded with the seed, the split and the query's id, so that a query
-    has the same safeguard whatever other queries there are.
+    has the same safeguard with any other queries.
     """
     chosen: dict[int, int] = {}
     for query in range(len(task.queries)):

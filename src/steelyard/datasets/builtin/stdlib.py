@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.types import Task
 
 WORDS = range(6, 81)
-"""The length of a description in words: shorter ones say too little, longer ones are manuals."""
+"""The length of a description in words: shorter ones contain too little, longer ones are manuals."""
 
 CODE = range(120, 3_001)
 """The length of the code in characters."""

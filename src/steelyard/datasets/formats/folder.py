@@ -85,7 +85,7 @@ def _single_file(path: Path, text: str, columns: Mapping[str, str]) -> TaskLocat
 
 @dataclass(frozen=True, eq=False)
 class FolderScan:
-    """What the names of the files in a folder say: the tasks, and those that lack files."""
+    """What the names of the files in a folder mean: the tasks, and those that lack files."""
 
     names: tuple[str, ...]
     tasks: Mapping[str, TaskFiles]

@@ -1,6 +1,6 @@
 """Executors: where a batch is computed. `local` is this process; others start workers (`--executor NAME?option=value`).
 
-Every executor computes the same shards and batches, and gives the same results as `local`, apart from timings and
+Every executor computes the same shards and batches, and gives the same results as `local`, except for timings and
 provenance.
 """
 

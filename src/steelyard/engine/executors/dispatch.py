@@ -84,7 +84,7 @@ class Executor(Protocol):
         ...
 
     def stop(self, worker: int) -> None:
-        """End a worker, whatever it is doing."""
+        """End a worker at once."""
         ...
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class Chunking:
 
 
 def split_options(spec: ModelSpec) -> tuple[ModelSpec, Chunking | None]:
-    """Return the model without the options of passages, and what they say; None if there are none."""
+    """Return the model without the options of passages, and the values of these options; None if there are none."""
     own = {name: value for name, value in spec.options.items() if name in CHUNK_OPTIONS}
     rest = replace(spec, options={name: value for name, value in spec.options.items() if name not in own})
     if not own or own.get("chunk") in ("none", ""):

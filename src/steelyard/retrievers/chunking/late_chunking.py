@@ -52,7 +52,7 @@ class EncodesSpans(Protocol):
 
 @dataclass(frozen=True)
 class InContext:
-    """The encoder as the store of vectors needs it: vectors in context are kept apart from others."""
+    """The encoder as the store of vectors needs it: vectors in context are stored separately from others."""
 
     encoder: Encoder
 

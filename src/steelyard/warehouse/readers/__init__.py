@@ -1,4 +1,4 @@
-"""Read one result file, whatever wrote it, into the rows of the warehouse.
+"""Read one result file of any program into the rows of the warehouse.
 
 A reader is a function from the parsed content of a file to `Score` values, and a test of whether the content is its
 own. `read_file` picks the reader. A file that no reader accepts raises `BadFile` with the reason.
