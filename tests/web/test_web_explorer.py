@@ -13,7 +13,8 @@ from browsing import wait_until
 from explorer import HOSTILE, MODELS, explorer_results
 
 from steelyard import compare
-from steelyard.web import write_report
+from steelyard.web import Board, write_report, write_site
+from steelyard.web.board import BoardModel, BoardStage, BoardTask, Cell
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -210,3 +211,28 @@ def test_axe_finds_no_violation_in_the_explorer(browser: Any, explorer_site: str
         violations = Axe().run(page).response["violations"]
         assert not violations, (view, [(item["id"], item["nodes"][0]["html"]) for item in violations])
     context.close()
+
+
+def test_the_first_stage_of_a_pipeline_is_its_input_and_costs_are_next_to_the_gain(page: Any, tmp_path: Path) -> None:
+    fused = (BoardStage("bm25", 0.5), BoardStage("dense", 0.4), BoardStage("[bm25, dense]", 0.6, 0.1, 1.0, 500))
+    models = [
+        BoardModel(
+            f"[bm25, dense] > rerank:X?depth={depth}",
+            family="pipeline",
+            own=True,
+            rerank=2.5 * depth,
+            price=0.25,
+            stages=(*fused, BoardStage(f"> rerank:X?depth={depth}", 0.55, -0.05, 0.9, depth)),
+        )
+        for depth in (50, 5)
+    ]
+    models.append(BoardModel("[bm25, dense]", family="fusion", own=True, stages=fused))
+    cells = [Cell(0, 0, 0.55), Cell(1, 0, 0.55), Cell(2, 0, 0.6)]
+    site = write_site(tmp_path / "site", [Board("pipes", "Pipelines", [BoardTask("T/a", "retrieval")], models, cells)])
+    open_view(page, site.as_uri(), address("pipelines", "pipes"))
+    rows = page.locator("table.grid").first.locator("tbody tr")
+    shown = [[text.strip() for text in rows.nth(n).locator("td").all_inner_texts()] for n in range(3)]
+    assert shown[0] == ["60.00", "fusion", "bm25 + dense", "50.00", "+10.00", "500", "100.00", "", ""]
+    piped = ["55.00", "pipeline", "[bm25, dense]", "60.00", "−5.00"]
+    assert shown[1] == [*piped, "5", "90.00", "12.5", "0.25"], "equal scores are in the order of depths"
+    assert shown[2] == [*piped, "50", "90.00", "125", "0.25"]

@@ -16,7 +16,7 @@ from steelyard.errors import DataError
 from steelyard.reports.run_report.passages import passage_counts
 from steelyard.reports.run_report.stages import stages_of
 from steelyard.results import HEADLINES, Result, Results, load_results
-from steelyard.results.display.cost_notes import encoding_cost
+from steelyard.results.display.cost_notes import encoding_cost, reranking_cost
 from steelyard.web.board import LIMITED, Board, BoardModel, BoardStage, BoardTask, Cell, Failed, Place
 
 SHOWN_METRICS = (
@@ -111,7 +111,7 @@ def _model(name: str, results: Sequence[Result]) -> BoardModel:
         seconds=sum(result.timings.get("total", 0.0) for result in results),
         latency=_latency(results, costs or {}),
         rate=(costs or {}).get("documents_per_second") or _rate(results),
-        **_measured(costs or {}),
+        **(_measured(costs or {}) | _reranking(results, costs or {})),
         stages=_stages(results),
         queries=len(results),
     )
@@ -132,6 +132,15 @@ def _measured(costs: dict[str, Any]) -> dict[str, Any]:
         "documents_price": costs.get("price_per_million_documents"),
         "memory": None if memory is None else memory / 1e6,
     }
+
+
+def _reranking(results: Sequence[Result], costs: dict[str, Any]) -> dict[str, float]:
+    """Return the milliseconds of reranking for one query, as measured by `run --costs`, or those of the evaluation."""
+    measured = (costs.get("stages_ms") or {}).get("rerank")
+    if measured is not None:
+        return {"rerank": float(measured)}
+    cost, queries = reranking_cost(results), sum(result.facts.queries or 0 for result in results)
+    return {"rerank": 1000 * cost.seconds / queries} if cost is not None and queries else {}
 
 
 def _family(name: str) -> str:

@@ -146,19 +146,24 @@
     if (!places.length) return [h("h2", {}, "Rerankers and pipelines"), h("p", {}, "This board has no reranker, pipeline or fusion.")];
     const tasks = board.tasks.map((_, t) => t);
     const rows = S.rank(board, places, tasks, "", S.averaged(board, board.score)).map((row) => {
-      const stages = board.models[row.model].stages || [], last = stages[stages.length - 1] || {}, inputs = stages.slice(0, -1).filter((s) => s.gain === undefined);
-      return { ...row, kind: board.models[row.model].family, first: inputs.map((s) => s.name).join(" + "), base: inputs.length ? Math.max(...inputs.map((s) => s.score)) : undefined, depth: last.depth, ceiling: last.ceiling, gain: last.gain };
-    });
+      const model = board.models[row.model], stages = model.stages || [], last = stages[stages.length - 1] || {};
+      const cut = model.name.lastIndexOf(" > "), piped = model.family === "pipeline" && cut > 0;
+      const first = piped ? model.name.slice(0, cut) : stages.slice(0, -1).filter((s) => s.gain === undefined).map((s) => s.name).join(" + ");
+      const base = last.gain === undefined ? undefined : last.score - last.gain; // the best input: the gain is over it
+      return { ...row, kind: model.family, first, base, depth: last.depth, ceiling: last.ceiling, gain: last.gain };
+    }).sort((a, b) => b.mean - a.mean || (a.first < b.first ? -1 : a.first > b.first ? 1 : 0) || (a.depth || 0) - (b.depth || 0));
+    const cost = (name) => ({ key: name, label: S.COLUMNS[name], number: true, up: true, value: (r) => board.models[r.model][name], cell: (r) => (board.models[r.model][name] === undefined ? "" : S.count(board.models[r.model][name])) });
     const scale = S.scaleOf(rows);
     const columns = [
       { key: "model", label: "Model", up: true, value: (r) => board.models[r.model].name, cell: (r) => S.modelLink(board, r.model) },
       { key: "mean", label: "Score", number: true, value: (r) => r.mean, cell: (r) => [score(r.mean), " ", r.low === undefined ? null : h("small", {}, `±${(50 * (r.high - r.low)).toFixed(2)}`), S.range(r, scale)] },
       { key: "kind", label: "Kind", up: true, value: (r) => r.kind },
       { key: "first", label: "First stage", up: true, value: (r) => r.first || "candidates of the task" },
-      { key: "base", label: "First stage alone", number: true, value: (r) => r.base, cell: (r) => (r.base === undefined ? "" : score(r.base)) },
+      { key: "base", label: "First stage alone", title: "Of a fusion: its best part", number: true, value: (r) => r.base, cell: (r) => (r.base === undefined ? "" : score(r.base)) },
       { key: "gain", label: "Gain", number: true, value: (r) => r.gain, cell: (r) => (r.gain === undefined ? "" : S.signed(r.gain)), className: (r) => (r.gain < 0 ? "worse" : "better") },
       { key: "depth", label: "Depth", number: true, value: (r) => r.depth, cell: (r) => r.depth ?? (r.kind === "fusion" ? "all" : "") },
       { key: "ceiling", label: "Recall ceiling", number: true, value: (r) => r.ceiling, cell: (r) => (r.ceiling === undefined ? "" : score(r.ceiling)) },
+      cost("latency"), cost("rerank"), cost("price"),
     ];
     return [h("h2", {}, "Rerankers and pipelines"),
       h("p", { class: "soft" }, "Depth is the number of documents of each query that the last stage reads; the recall ceiling is the share of relevant documents among them, which no order can exceed. The gain is over the best input, as means over the tasks."),
