@@ -77,7 +77,7 @@ def mutations(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
 
 
 def _spared(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield what is not mutated: arguments of decorators (`frozen=True`), and `strict=` of zip, which is an assertion."""
+    """Yield what is not mutated: arguments of decorators (`frozen=True`) and `strict=` of zip, an assertion."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             for decorator in node.decorator_list:

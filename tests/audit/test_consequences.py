@@ -196,6 +196,20 @@ def test_the_record_is_what_pages_read(tmp_path: Path) -> None:
     assert (stored.queries_found, stored.documents_found) == (1, 0)
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{}", "[" * 9000], ids=len)
+def test_a_damaged_record_of_another_audit_is_named(content: str, tmp_path: Path) -> None:
+    from steelyard.datasets import write_nano_set
+
+    folder = write_nano_set(tmp_path / "set", [retrieval()])
+    (folder / "README.md").write_text("# Mine\n", encoding="utf-8")
+    damaged = folder / "metadata" / "other.audit.json"
+    damaged.parent.mkdir(exist_ok=True)
+    damaged.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        audit(f"{folder}::search", records=["one"], record=True)
+    assert caught.value.path == str(damaged)
+
+
 def test_the_card_of_a_set_lists_its_audits_and_keeps_what_people_wrote(tmp_path: Path) -> None:
     from steelyard.datasets import write_nano_set
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import xml.etree.ElementTree as Xml
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from comparison_parts import NEW, OLD, made
 
 from steelyard.comparison import compare
-from steelyard.comparison.baseline import read_baseline, write_baseline
+from steelyard.comparison.baseline import _checksum, read_baseline, write_baseline
 from steelyard.comparison.gate import gate
 from steelyard.errors import DataError, UsageError
 from steelyard.results import Result
@@ -112,6 +114,10 @@ def corrupt(text: str, kind: str) -> str:
         content["tasks"]["T/0"]["score"] = 0.9
     if kind == "newer":
         content["version"] = 99
+    if kind in ("number", "nested"):  # with a checksum that is right
+        ids = b"5" if kind == "number" else b"[" * 9000 + b"]" * 9000
+        content["tasks"]["T/0"]["ids"] = base64.b64encode(zlib.compress(ids)).decode()
+        content["checksum"] = _checksum(content)
     if kind == "other":
         content["format"] = "something"
     if kind == "empty":
@@ -119,7 +125,7 @@ def corrupt(text: str, kind: str) -> str:
     return json.dumps(content)
 
 
-@pytest.mark.parametrize("kind", ["truncated", "edited", "newer"])
+@pytest.mark.parametrize("kind", ["truncated", "edited", "newer", "number", "nested"])
 def test_a_corrupt_baseline_is_one_data_error(tmp_path: Path, kind: str) -> None:
     path = write_baseline(tmp_path / "baseline.json", [made("T/0", "mine", OLD)])
     path.write_text(corrupt(path.read_text(), kind))

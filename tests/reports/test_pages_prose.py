@@ -118,7 +118,7 @@ def test_the_page_says_what_was_drafted_and_what_was_dropped() -> None:
     assert page.table("Drafted Text").rows[0][1] == "It has 31 queries."
 
 
-@pytest.mark.parametrize("answer", ["no JSON here", "[1, 2]", "{broken"])
+@pytest.mark.parametrize("answer", ["no JSON here", "[1, 2]", "{broken", '{"a":' * 9000 + "}" * 9000], ids=len)
 def test_an_answer_without_sections_is_an_error(answer: str) -> None:
     with pytest.raises(ModelError):
         draft_with(answer)

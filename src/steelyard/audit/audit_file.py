@@ -218,10 +218,13 @@ def _update_card(folder: Path) -> None:
     card = path.read_text(encoding="utf-8")
     rows = [HEADER, "|---|" + "---|" * (HEADER.count("|") - 2)]
     for file in sorted((folder / "metadata").glob("*.audit.json")):
-        facts = json.loads(file.read_text(encoding="utf-8"))
-        found = f"{facts['queries_found']} | {facts['documents_found']} | {facts['pairs_found']}"
-        task = file.name.removesuffix(".audit.json")
-        rows.append(f"| {task} | {facts['verdict']} | {found} | {facts['training_data']} | {facts['date']} |")
+        try:
+            facts = json.loads(file.read_text(encoding="utf-8"))
+            found = f"{facts['queries_found']} | {facts['documents_found']} | {facts['pairs_found']}"
+            row = f"{facts['verdict']} | {found} | {facts['training_data']} | {facts['date']}"
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError("the record of an audit cannot be read", path=file, hint="remove the file") from error
+        rows.append(f"| {file.name.removesuffix('.audit.json')} | {row} |")
     updated = with_section(card, SECTION, "\n".join(rows))
     if updated != card:
         write_atomic(path, updated.encode())

@@ -136,7 +136,7 @@ def _result(path: Path, content: Mapping[str, Any], task: str, entry: Mapping[st
     try:
         ids = tuple(json.loads(zlib.decompress(base64.b64decode(entry["ids"], validate=True))))
         values = np.frombuffer(zlib.decompress(base64.b64decode(entry["scores"], validate=True)), dtype="<f8")
-    except (KeyError, ValueError, binascii.Error, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, RecursionError, binascii.Error, zlib.error) as error:
         raise DataError(f"the scores of {task} cannot be read: {error}", where=str(path), hint=_HINT) from error
     if len(ids) != len(values) or not np.isfinite(values).all():
         raise DataError(

@@ -298,7 +298,7 @@ class OwnResults:
             if time.time() - path.stat().st_mtime > STALE:
                 return None
             state = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return state if isinstance(state, dict) and state.get("state") == "running" else None
 

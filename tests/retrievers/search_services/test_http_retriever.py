@@ -106,6 +106,12 @@ def test_every_way_to_write_a_template(
     assert run.rows[0].tolist() == expected.rows[0].tolist()
 
 
+@pytest.mark.parametrize("parameters", ["{query}", "[q]={query}", "[" * 9000 + "={query}"], ids=len)
+def test_parameters_of_an_address_may_begin_like_json(parameters: str, service: SearchService, tmp_path: Path) -> None:
+    path = template(tmp_path, service, url=f"{service.address}/search?{parameters}", body=None)
+    assert load_retriever(f"http:{path}").settings["url"] == f"{service.address}/search?{parameters}"
+
+
 def test_odd_queries_arrive_as_they_are(service: SearchService, tmp_path: Path, task: Task) -> None:
     odd = Queries(("q",), (ODD,))
     for extra in (

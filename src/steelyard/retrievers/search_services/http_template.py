@@ -17,6 +17,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -256,9 +257,11 @@ def _stored_url(url: str) -> str:
 def _stored_form(text: str) -> str:
     """Return `name=value&name=value`, or a JSON text, with values that may be secret replaced by hashes."""
     if not _is_form(text):
-        value = json.loads(_put(text, _json_escaped, "{query}", 10))
-        harmless = stored("", value)
-        return text if harmless == value else json.dumps(harmless)
+        # The parameters of an address may begin like JSON and be something else: `?{query}`, `?[q]={query}`.
+        with suppress(ValueError, RecursionError):
+            value = json.loads(_put(text, _json_escaped, "{query}", 10))
+            harmless = stored("", value)
+            return text if harmless == value else json.dumps(harmless)
     pairs = (pair.partition("=") for pair in text.split("&"))
     return "&".join(f"{name}{mark}{stored(name, value) if value else ''}" for name, mark, value in pairs)
 

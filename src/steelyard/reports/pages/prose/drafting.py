@@ -126,7 +126,7 @@ def _sections(answer: Any, host: str) -> dict[str, str]:
     match = re.search(r"\{.*\}", content, re.S) if isinstance(content, str) else None
     try:
         value = json.loads(match[0]) if match else None
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise ModelError.invalid(
