@@ -6,6 +6,7 @@ that the libraries really use is printed first: a processor without AVX-512 cann
 
     python tests/cpu_settings.py                              every setting
     python tests/cpu_settings.py avx512-SkylakeX-1 -- -x      one, with options for pytest
+    python tests/cpu_settings.py -- tests/vectors             other tests
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def environment(setting: str) -> dict[str, str]:
 def main() -> int:
     words = sys.argv[1:]
     chosen, options = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
-    files = [f"tests/{name}" for name in TESTS]
+    files = [] if any(Path(word).exists() for word in options) else [f"tests/{name}" for name in TESTS]
     failed = []
     for setting in chosen or SETTINGS:
         print(f"== {setting}", flush=True)

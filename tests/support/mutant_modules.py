@@ -8,7 +8,12 @@ METRICS += ("metrics/test_metrics_run.py", "metrics/test_metrics_names.py", "met
 BM25 = ("retrievers/bm25/test_bm25_search.py", "retrievers/bm25/test_bm25_parity.py", "retrievers/bm25/test_bm25.py")
 VECTORS = ("vectors/test_vectors_topk.py", "vectors/test_similarity.py", "vectors/test_mapped.py")
 RESULTS = ("results/test_results_store.py", "results/test_results.py", "results/test_golden.py")
-PAGES = ("reports/test_pages_findings.py", "reports/test_pages_texts.py", "reports/test_pages_advice.py")
+PAGES = (
+    "reports/test_pages_text_findings.py",
+    "reports/test_pages_findings.py",
+    "reports/test_pages_texts.py",
+    "reports/test_pages_advice.py",
+)
 WEB = ("web/test_web_data.py", "web/test_web_details.py", "web/test_web_report.py", "web/test_web_published.py")
 
 CORE: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,146 @@
+"""Findings about texts at the borders of their rules: languages, scripts, units, pairs, positives, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pages_parts import ranked_task
+
+from steelyard.reports.pages import measure_task
+from steelyard.reports.pages.findings import task_findings, text_findings
+from steelyard.reports.pages.findings.sentences import Finding
+from steelyard.reports.pages.measure.page_values import TaskValues
+from steelyard.reports.pages.measure.part_values import LanguageProfile
+from steelyard.text.language_id.detect import UNDECIDED
+
+PROFILE = LanguageProfile(
+    {"en": 1.0}, {"en": 1.0}, {"latin": 1.0}, {"latin": 1.0}, {"en-en": 1.0}, 4, 1.0, 0.0, 0.0, 0.0
+)
+
+
+@pytest.fixture(scope="module")
+def task() -> TaskValues:
+    return measure_task(*ranked_task({"bm25": [1, 2, 3]}))
+
+
+def with_profile(task: TaskValues, **changes: Any) -> TaskValues:
+    return replace(task, language_profile=replace(PROFILE, **changes))
+
+
+def by_kind(findings: Iterable[Finding]) -> dict[str, dict[str, Any]]:
+    return {one.kind: dict(one.values) for one in findings}
+
+
+@pytest.mark.parametrize(
+    ("shares", "kind"),
+    [
+        ({}, "no_language"),
+        ({UNDECIDED: 1.0}, "no_language"),
+        ({"en": 1.0}, "one_language"),
+        ({"en": 0.95, "de": 0.05}, "main_language"),
+        ({"en": 0.94, "de": 0.06}, "languages"),
+        ({"en": 0.95, UNDECIDED: 0.05}, "nearly_one_language"),
+        ({"en": 0.5, UNDECIDED: 0.5}, "some_languages"),
+        ({UNDECIDED: 0.51, "en": 0.49}, "few_languages"),
+    ],
+)
+def test_shares_of_languages_choose_the_sentence(shares: dict[str, float], kind: str, task: TaskValues) -> None:
+    queries, documents = text_findings.languages(with_profile(task, query_languages=shares))
+    assert (queries.kind, documents.kind) == (kind, "one_language")
+    assert queries.values["what"] == "queries" and documents.values["what"] == "documents"
+    if kind in ("one_language", "main_language", "nearly_one_language"):
+        assert queries.values["language"].startswith("English")
+    if kind.endswith("languages"):
+        assert queries.values["count"] == len(set(shares) - {UNDECIDED})
+        assert f"{shares['en']:.2%}" in queries.values["shares"]
+
+
+def test_scripts_are_listed_if_there_are_several(task: TaskValues) -> None:
+    assert "scripts" not in by_kind(text_findings.languages(with_profile(task)))
+    several = {"latin": 0.75, "greek": 0.25}
+    found = by_kind(text_findings.languages(with_profile(task, document_scripts=several)))["scripts"]
+    assert (found["what"], found["count"]) == ("documents", 2) and "75.00%" in found["shares"]
+    assert list(text_findings.languages(replace(task, language_profile=None))) == []
+
+
+@pytest.mark.parametrize(
+    ("scripts", "unit"),
+    [
+        ({"latin": 1.0}, "words"),
+        ({"han": 0.5, "japanese": 0.45, "latin": 0.05}, "characters"),
+        ({"han": 0.94, "latin": 0.06}, "words"),
+        ({"thai": 0.9, "lao": 0.05, "latin": 0.05}, "clusters"),
+    ],
+)
+def test_the_unit_of_lengths_follows_the_script(scripts: dict[str, float], unit: str, task: TaskValues) -> None:
+    queries = with_profile(task, query_scripts=scripts)
+    assert (text_findings.word_unit(queries), text_findings.word_unit(queries, "Documents")) == (unit, "words")
+    documents = with_profile(task, document_scripts=scripts)
+    assert (text_findings.word_unit(documents), text_findings.word_unit(documents, "Documents")) == ("words", unit)
+    assert text_findings.word_unit(replace(task, language_profile=None)) == "words"
+    found = [one for one in text_findings.data(queries) if one.kind.startswith("lengths")]
+    kind = "lengths_characters" if unit == "characters" else "lengths"
+    assert [(one.kind, one.values["unit"]) for one in found] == [(kind, unit), ("lengths", "words")]
+
+
+def test_lengths_need_words_and_tokens(task: TaskValues) -> None:
+    for missing in ("words", "tokens"):
+        lengths = replace(task.query_lengths, **{missing: None})
+        found = [one for one in text_findings.data(replace(task, query_lengths=lengths)) if one.kind == "lengths"]
+        assert [one.values["what"] for one in found] == ["Documents"]
+
+
+def test_pairs_are_certain_or_not_or_absent(task: TaskValues) -> None:
+    assert by_kind(text_findings.pairs(with_profile(task)))["pairs"]["pairs"] == 4
+    found = by_kind(text_findings.pairs(with_profile(task, undecided=0.25)))
+    assert found["uncertain_pairs"]["undecided"] == 0.25 and "pairs" not in found
+    assert by_kind(text_findings.pairs(with_profile(task, pairs=0))).keys() <= {"overlap"}
+    assert task.overlap is not None and "overlap" in by_kind(text_findings.pairs(with_profile(task)))
+    assert list(text_findings.pairs(replace(task, overlap=None, language_profile=None))) == []
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "kind"), [(1, 1, "single_positive"), (2, 2, "even_positive"), (1, 2, "positives")]
+)
+def test_positives_are_single_even_or_a_range(least: int, most: int, kind: str, task: TaskValues) -> None:
+    positives = replace(task.positives, min=least, max=most)
+    found = by_kind(text_findings.data(replace(task, positives=positives)))
+    assert found.keys() & {"single_positive", "even_positive", "positives"} == {kind}
+    assert not found.keys() & {"grades", "no_positive", "outside"}
+    odd = replace(positives, grades={"1": 1200, "2": 3}, queries_without=2, outside_corpus=5)
+    found = by_kind(text_findings.data(replace(task, positives=odd)))
+    assert found["grades"]["grades"] == "1 (1,200) and 2 (3)"
+    assert (found["no_positive"]["queries"], found["outside"]["count"]) == (2, 5)
+
+
+@pytest.mark.parametrize(("rows", "kinds"), [(0, set()), (1, {"safeguards"}), (2, {"safeguards", "many_safeguards"})])
+def test_a_quarter_of_safeguards_is_many(rows: int, kinds: set[str], task: TaskValues) -> None:
+    one = replace(task.profiles[0], safeguard_rows=rows)
+    found = by_kind(task_findings.profile(replace(task, queries=8, profiles=(one,)), one.kind))
+    assert found.keys() & {"safeguards", "many_safeguards"} == kinds
+    if rows:
+        assert found["safeguards"] == {"rows": rows, "share": rows / 8}
+
+
+def test_ranks_of_the_first_positive_are_summed(task: TaskValues) -> None:
+    ranks = {"1": 1, "2-3": 20, "4-10": 300, "11-100": 4000, "not found": 50000}
+    one = replace(task.profiles[0], first_positive=ranks)
+    found = by_kind(task_findings.profile(replace(task, profiles=(one,)), one.kind))
+    assert found["first_positive"] == {"first": 1, "ten": 321, "hundred": 4321}
+    assert found["never_found"] == {"lost": 50000} and "always_found" not in found
+    one = replace(one, first_positive={**ranks, "not found": 0})
+    found = by_kind(task_findings.profile(replace(task, profiles=(one,)), one.kind))
+    assert "always_found" in found and "never_found" not in found
+
+
+@pytest.mark.parametrize(
+    ("stored", "type", "origin"),
+    [(True, "retrieval", "stored"), (False, "retrieval", "searched"), (False, "reranking", "ranked")],
+)
+def test_the_origin_of_lists_is_named(stored: bool, type: str, origin: str, task: TaskValues) -> None:
+    one = replace(task.profiles[0], stored=stored)
+    found = by_kind(task_findings.profile(replace(task, type=type, profiles=(one,)), one.kind))
+    assert origin in found["profile"]["origin"]
