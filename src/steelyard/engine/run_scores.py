@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, TypedDict
 
 import numpy as np
@@ -119,8 +120,9 @@ def worst(run: Run, task: Task, values: Float64, ranks: Int32) -> tuple[Miss, ..
     """
     deep = np.where(ranks == 0, np.iinfo(np.int32).max, ranks)
     lost = np.flatnonzero((task.qrels.positives > 0) & (values < 1))
-    order = sorted(lost.tolist(), key=lambda q: (values[q], -int(deep[q]), task.queries.ids[q]))
-    return tuple(_miss(run, task, query, int(ranks[query])) for query in order[:MISSES])
+    ids = [task.queries.ids[query] for query in lost]
+    keys = zip(values[lost].tolist(), (-deep[lost]).tolist(), ids, lost.tolist(), strict=True)
+    return tuple(_miss(run, task, query, int(ranks[query])) for *_, query in nsmallest(MISSES, keys))
 
 
 def _miss(run: Run, task: Task, query: int, rank: int) -> Miss:

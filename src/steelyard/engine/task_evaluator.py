@@ -150,9 +150,13 @@ class SampleEvaluator:
         self.predictions: Any = None
         """The outputs of the last model that its result does not have by sample."""
 
+    @cached_property
+    def _texts(self) -> list[str]:
+        return texts_of(self.task, self.profile)
+
     def steps(self, retriever: Retriever) -> int:
         """Return the number of texts that the model will tick."""
-        return len(texts_of(self.task, self.profile)) if isinstance(retriever, Embeds) else 0
+        return len(self._texts) if isinstance(retriever, Embeds) else 0
 
     def evaluate(self, evaluation: Evaluation, tick: Tick = no_tick) -> Result:
         """Return the result of one model."""
@@ -164,10 +168,9 @@ class SampleEvaluator:
             )
         clock = Clock({"load": self.load_seconds})
         with clock.phase("encode"):
-            texts = texts_of(self.task, self.profile)
-            vectors, notes = model.embed(texts, "text", tick)
+            vectors, notes = model.embed(self._texts, "text", tick)
         with clock.phase("score"):
-            scored = score_task(self.task, texts, vectors, model.similarity, self.profile)
+            scored = score_task(self.task, self._texts, vectors, model.similarity, self.profile)
         self.predictions = scored.predictions
         return evaluation.result(
             main_metric=scored.main_metric,

@@ -16,6 +16,7 @@ from steelyard.encoders import load_encoder
 from steelyard.encoders.cache.cached_encoder import Tally, encode_once, open_store
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.prompts import PromptsByTask
+from steelyard.encoders.streaming import LooksUpVectors
 from steelyard.retrievers.candidates import run_of
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.ranking import rank_by_search
@@ -90,7 +91,10 @@ class SharedVectors:
         return VariantIndex(variant, coded), fetched
 
     def _normalised(self, vectors: Float32) -> Float32:
-        return in_blocks(normalised, vectors) if self.encoder.similarity == "cosine" else vectors
+        if self.encoder.similarity != "cosine":
+            return vectors
+        # Vectors that were looked up may be those of the encoder, which stay as they are.
+        return normalised(vectors) if isinstance(self.encoder, LooksUpVectors) else in_blocks(normalised, vectors)
 
 
 def _again(fetched: Fetched) -> Fetched:

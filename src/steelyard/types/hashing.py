@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def of_columns(type: str, *columns: Iterable[str]) -> str:
     digest = hashlib.sha256(type.encode())
     for column in columns:
         digest.update(b"\x00")
-        for text in column:
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\x1f")
+        texts = iter(column)
+        while portion := list(islice(texts, PORTION)):
+            digest.update(("\x1f".join(portion) + "\x1f").encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:32]

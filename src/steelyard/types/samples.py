@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -200,4 +201,4 @@ def distinct(*columns: Sequence[str]) -> list[str]:
     >>> distinct(["a", "b", "a"], ["b", "c"])
     ['a', 'b', 'c']
     """
-    return list(dict.fromkeys(text for column in columns for text in column))
+    return list(dict.fromkeys(chain.from_iterable(columns)))

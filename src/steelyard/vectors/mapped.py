@@ -26,6 +26,8 @@ from steelyard.vectors.similarity import Similarity
 Allocate = Callable[[tuple[int, int]], Float32]
 """Returns a new float32 matrix of some shape."""
 BLOCK_ROWS = 16_384
+CACHED_BLOCK = 1 << 16
+"""Values that are changed at a time: 256 KB."""
 MAPPED = "mapped"
 """The folder below `home` of indexes that are larger than memory."""
 
@@ -75,12 +77,11 @@ def _mapping(array: Any) -> mmap.mmap | None:
 
 
 def in_blocks(change: Callable[[Float32], Float32], matrix: Float32) -> Float32:
-    """Return the matrix with every row changed; a mapped one is changed in place, block by block."""
-    if not is_mapped(matrix):
-        return change(matrix)
-    for start in range(0, len(matrix), BLOCK_ROWS):
-        block = matrix[start : start + BLOCK_ROWS]
-        block[:] = change(np.array(block))
+    """Return the matrix with every row changed, in place: a block stays in the processor's cache meanwhile."""
+    step = max(1, CACHED_BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), step):
+        block = matrix[start : start + step]
+        block[:] = change(block)
         release(block)
     return matrix
 

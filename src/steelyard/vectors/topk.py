@@ -219,7 +219,7 @@ def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
     else:
         candidates = np.ones(scores.shape, dtype=bool)
     hits = np.flatnonzero(candidates)  # many times faster than np.nonzero of two dimensions
-    counts = np.count_nonzero(candidates, axis=1)
+    counts = np.diff(np.searchsorted(hits, np.arange(queries + 1) * width))
     size = kept + int(counts.max(initial=0))
     query = np.repeat(np.arange(queries), counts)
     place = np.arange(len(hits)) + np.repeat(np.arange(queries) * size + kept - np.cumsum(counts) + counts, counts)
@@ -329,7 +329,10 @@ class ExactIndex:
         if self._last is None or self._last[0] is not queries:
             start = time.perf_counter()
             scores = np.empty((len(queries), len(self.vectors)), dtype=np.float32)
-            map_slices(lambda part: self.similarity.block(queries[part], self.vectors, scores[part]), len(queries))
+            # In slices of documents: every product copies all documents it is given, for slices of queries twice.
+            map_slices(
+                lambda part: self.similarity.block(queries, self.vectors[part], scores[:, part]), len(self.vectors)
+            )
             duplicates = DuplicateRows.find(self.vectors)
             duplicates.copy_scores(scores, 0, np.empty((len(scores), duplicates.originals), dtype=np.float32))
             self._last = queries, scores, time.perf_counter() - start

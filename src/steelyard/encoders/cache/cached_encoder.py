@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite
 from steelyard.encoders.cache.cost_log import record_cost, stored_seconds
-from steelyard.encoders.cache.vector_store import VectorStore, keys_of
+from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.streaming import LooksUpVectors, ReportsUsage, StreamsVectors, fill_vectors
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64, Role
@@ -154,15 +154,16 @@ def _batches(unknown: Int64) -> Iterator[Int64]:
 
 
 def planned_batches(texts: Sequence[str]) -> list[Int64]:
-    """Return the rows of distinct texts in batches, ordered by length and hash; they depend on the texts alone.
+    """Return the rows of distinct texts in batches, ordered by length, then text; they depend on the texts alone.
 
     Every executor encodes exactly these batches where the composition of a batch could change a vector.
 
     >>> [batch.tolist() for batch in planned_batches(["bbb", "a", "cc"])]
     [[1, 2, 0]]
     """
-    keys = keys_of(texts, "")
-    order = np.lexsort((keys["low"], keys["high"], np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))))
+    rows = sorted(range(len(texts)), key=texts.__getitem__)
+    rows.sort(key=list(map(len, texts)).__getitem__)
+    order = np.array(rows, dtype=np.int64)
     return [order[start : start + PART_TEXTS] for start in range(0, len(order), PART_TEXTS)]
 
 
