@@ -48,11 +48,17 @@ def _check(vectors: Any) -> dict[str, float]:
 
 
 def ours(texts: list[str]) -> Callable[[], dict[str, float]]:
-    from steelyard.encoders import load_encoder
+    return _ours(texts, folder())
 
-    encoder = load_encoder(folder())
+
+def _ours(texts: list[str], model: str) -> Callable[[], dict[str, float]]:
+    """Encode as an evaluation does, without a store: each distinct text once."""
+    from steelyard.encoders import load_encoder
+    from steelyard.encoders.cache.cached_encoder import encode_once
+
+    encoder = load_encoder(model)
     encoder.encode(texts[:4], "document")
-    return lambda: _check(encoder.encode(texts, "document"))
+    return lambda: _check(encode_once(encoder, texts, "document")[0])
 
 
 def ours_onnx(texts: list[str]) -> Callable[[], dict[str, float]]:
@@ -61,17 +67,13 @@ def ours_onnx(texts: list[str]) -> Callable[[], dict[str, float]]:
     import sys
     from tempfile import mkdtemp
 
-    from steelyard.encoders import load_encoder
-
     sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
     from onnx_export import export
 
     target = Path(mkdtemp(prefix="steelyard-bench-onnx-")) / "model"
     shutil.copytree(folder(), target, ignore=shutil.ignore_patterns("*.safetensors"))
     export(Path(folder()), target / "model.onnx")
-    encoder = load_encoder(str(target))
-    encoder.encode(texts[:4], "document")
-    return lambda: _check(encoder.encode(texts, "document"))
+    return _ours(texts, str(target))
 
 
 def with_sentence_transformers(texts: list[str]) -> Callable[[], dict[str, float]]:
@@ -82,6 +84,10 @@ def with_sentence_transformers(texts: list[str]) -> Callable[[], dict[str, float
     return lambda: _check(model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False))
 
 
+ONNX_LIMIT = (
+    "ONNX Runtime computes its products at 86 % of the machine's fastest float32 product, without padding and each "
+    "text once; 2 x needs int8 (file_name of a quantised export), which changes vectors."
+)
 CASES = [
     Case(
         6,
@@ -97,10 +103,11 @@ CASES = [
         target=target,
         tolerance=1e-5,
         quick=quick,
+        reason=reason,
     )
-    for backend, title, work, target in (
-        ("", "torch", "ours", 1.3),
-        ("onnx-", "ONNX Runtime (the peer: torch)", "ours_onnx", 2),
+    for backend, title, work, target, reason in (
+        ("", "torch", "ours", 1.3, ""),
+        ("onnx-", "ONNX Runtime (the peer: torch)", "ours_onnx", 2, ONNX_LIMIT),
     )
     for label, passages, rounds, quick in (("500", 500, 3, not backend), ("10k", 10_000, 1, False))
 ]
