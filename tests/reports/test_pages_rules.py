@@ -101,8 +101,14 @@ def test_a_number_that_the_competitor_has_as_well_is_not_confused() -> None:
 
 @pytest.mark.parametrize(
     ("copy", "matched"),
-    [(MARIE[:-4], True), (f"{MARIE} It glows.", True), (MARIE.replace("Warsaw", "Moscow"), False)],
-    ids=["cut", "extended", "another word"],
+    [
+        (MARIE[:-4], True),
+        (f"{MARIE} It glows.", True),
+        (f"She said: {MARIE}", True),
+        (MARIE.replace("Warsaw", "Moscow"), False),
+        (MARIE.replace("Warsaw", "old Warsaw"), False),
+    ],
+    ids=["cut", "extended", "with a beginning", "another word", "a word inside"],
 )
 def test_a_near_duplicate_may_lack_words_but_has_no_other_ones(copy: str, matched: bool) -> None:
     assert RULES["near_duplicate"](ranking("Who worked on radium?", MARIE, copy, languages=["en"])).tolist() == [

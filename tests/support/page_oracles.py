@@ -145,19 +145,20 @@ def similarity(one: str, other: str) -> float:
 
 
 def only_longer(one: str, other: str) -> bool:
-    """Whether the words of the shorter text are in the longer one in the same order; its last one may be cut."""
+    """Whether the shorter text is a part of the longer one, its last word perhaps cut, but for 1 word in 50 inside."""
     signs = str.maketrans("", "", ".,;:!?\"'()。，、；：！？…")
     sides = [_tokens(text.casefold().translate(signs)) for text in (one, other)]
     short, long = sorted(sides, key=len)
-    at = 0
-    for number, word in enumerate(short):
-        last = number == len(short) - 1
-        while at < len(long) and not (long[at] == word or (last and long[at].startswith(word))):
-            at += 1
-        if at == len(long):
-            return False
-        at += 1
-    return True
+    if not short:
+        return False
+    for start in range(len(long)):
+        for width in range(len(short), len(short) + len(short) // 50 + 1):
+            part = long[start : start + width]
+            rest = iter(part[1:-1])
+            ends = len(part) == width and part[0] == short[0] and part[-1].startswith(short[-1])
+            if ends and all(word in rest for word in short[1:-1]):
+                return True
+    return len(short) == 1 and any(word.startswith(short[0]) for word in long)
 
 
 def _tokens(text: str) -> list[str]:

@@ -97,6 +97,8 @@ _FIT = 2.0
 """The least evidence of trigrams in nats per letter; made-up words reach 1.6, most texts 2.7."""
 _CERTAIN = 12.0
 """The lead, in nats, that `detect_certain` needs."""
+_NAMES_ONLY = ("zu",)
+"""Languages whose trigrams were counted in CLDR's names, many of them English: they need a function word."""
 _MOSTLY = 0.5
 """The share of letters that makes a text one of a script."""
 
@@ -173,6 +175,8 @@ def detect_certain(texts: Sequence[str], among: Collection[str] = ()) -> list[st
     ['und', 'uk', 'und', 'und', 'zh']
     >>> detect_certain(["река", "川", "Thor"], among=["ru", "zh", "en"])
     ['ru', 'zh', 'en']
+    >>> detect_certain(["South Africa: English; South African Rand"], among=["en", "zu"])
+    ['und']
     """
     return [
         code
@@ -208,6 +212,8 @@ def _detect_certain(texts: Sequence[str], among: Collection[str]) -> list[str]:
         certain = lead >= _CERTAIN * trigrams.UNIT
         sure[rows] = certain | sure[rows] & (letters == best[rows])
         best[rows] = letters
+    for code in _NAMES_ONLY:
+        sure &= (best != codes.index(code)) | (word_evidence[:, codes.index(code)] >= _LEAST)
     return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), sure.tolist(), strict=True)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from steelyard.stats.corrections import holm
 from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Corpus, Float64, Run, Task
 
+UNCLEAR = 0.25
+"""Lists are not filtered by language if more than this share of the documents is undecided."""
 HEADS = (256, 1024)
 """Numbers of characters to which documents are truncated."""
 SHORT_LIST = 50
@@ -64,8 +67,9 @@ def filtered(run: Run, keep: Callable[[int, int], bool]) -> Run:
 def _languages(evidence: Evidence, rankings: Sequence[Ranking]) -> Iterator[Change]:
     """Yield the lists without documents in other languages than those of the query's relevant documents."""
     languages = evidence.reading.document_languages
-    shares = np.unique(np.array(languages), return_counts=True)[1] / max(len(languages), 1)
-    if (shares >= SOME).sum() < 2:
+    shares = {code: count / max(len(languages), 1) for code, count in Counter(languages).items()}
+    hidden = shares.pop(UNDECIDED, 0.0)
+    if sum(share >= SOME for share in shares.values()) < 2 or hidden > UNCLEAR:
         return
     sought = [{languages[row] for row in rows} | {UNDECIDED} for rows in evidence.positives]
     for ranking in rankings:

@@ -41,6 +41,8 @@ UNSPACED = frozenset({"han", "japanese", "hangul", "thai", "lao", "khmer", "burm
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s.,;:!?\"'()。，、；：！？…]+")
 """A word, a character of a script without spaces, or a sign that is not punctuation of a sentence."""
+INSIDE = 50
+"""Words for each of which one word may be added inside a near duplicate."""
 _POSITIVES = 20
 """Relevant documents of a query that are compared with the top documents."""
 
@@ -107,16 +109,33 @@ class Ranking:
 
 
 def extends(one: str, other: str) -> bool:
-    """Return whether one of two texts is the other with words added, none replaced; a cut last word is the same word.
+    """Return whether one of two texts is the other with words added at its ends; a cut last word is the same word.
 
-    Two texts that differ in one word ("Encode a file", "Decode a file") are similar, but they say different things.
+    Inside, one added word for every `INSIDE` is allowed. Two texts that differ in one word ("Encode a file", "Decode a
+    file"), or of which one has a word more inside ("all functions", "all class functions"), say different things.
 
     >>> extends("Encode a file.", "Encode a file now"), extends("Encode a file", "Decode a file")
     (True, False)
+    >>> extends("Run all cleanup functions", "Run all class cleanup functions")
+    False
     """
     short, long = sorted((_WORD.findall(plain(text).casefold()) for text in (one, other)), key=len)
-    rest = iter(long)
-    return all(any(_same(word, held, place == len(short)) for held in rest) for place, word in enumerate(short, 1))
+    if not short:
+        return False
+    starts = (place for place, word in enumerate(long) if _same(short[0], word, len(short) == 1))
+    return any(_added_inside(short, long, start) <= len(short) // INSIDE for start in starts)
+
+
+def _added_inside(short: Sequence[str], long: Sequence[str], start: int) -> int:
+    """Return the number of words that the long text adds between those of the short one, from a place on."""
+    at = start
+    for place, word in enumerate(short, 1):
+        while at < len(long) and not _same(word, long[at], place == len(short)):
+            at += 1
+        if at == len(long):
+            return len(long)  # a word is missing
+        at += 1
+    return at - start - len(short)
 
 
 def _same(word: str, held: str, is_last: bool) -> bool:

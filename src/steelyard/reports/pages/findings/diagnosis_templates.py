@@ -28,7 +28,7 @@ RULES: Mapping[str, tuple[str, str]] = {
     "long_document": ("long document", "every relevant document is long, also compared with the corpus"),
     "near_duplicate": (
         "unjudged near-duplicate",
-        "the top 10 contains an unjudged document that repeats a relevant one, but for words that one of them lacks",
+        "the top 10 contains an unjudged document that repeats a relevant one, but for words at the beginning or end",
     ),
 }
 """The label of each class of failures, and its rule in words. The competitor is the highest document that is not
@@ -174,8 +174,8 @@ DIAGNOSIS = {
     "group_every_pool": "On every task candidates that are missing from the first 100 cost the best profile most.",
     "group_class": "Training data for the class “{name}” is suggested by the failures on {count:task}: {names}.",
     "group_no_class": "On no task are failures concentrated enough in one class to point to a kind of training data.",
-    "group_undeclared": "The card of the dense model ({model}) does not list {languages}. On tasks with such "
-    "queries ({names}) its scores describe the model rather than the task.",
+    "group_undeclared": "The card of the dense model ({model}) does not list {languages}. On such queries "
+    "(in {names}) its scores describe the model rather than the task.",
     "group_recorded": "Recorded as useful: {data}.",
     # interpretation of the data
     "language_missing": "Declared, but not identified in any text: {languages}.",

@@ -73,7 +73,7 @@ def _lengths(what: str, lengths: Lengths, unit: str) -> Iterator[Finding]:
 def languages(task: TaskValues) -> Iterator[Finding]:
     """Yield the languages and scripts of queries and documents."""
     profile = task.language_profile
-    if profile is not None:
+    if profile is not None and task.category != "code":  # the names in code are words of some language
         asked, sought = profile.query_languages, profile.document_languages
         if _one_language(profile):
             yield finding("same_language", language=language_name(next(iter(asked))))
@@ -111,7 +111,7 @@ def _sides(asked: Mapping[str, float], sought: Mapping[str, float]) -> Iterator[
 
 def pairs(task: TaskValues) -> Iterator[Finding]:
     """Yield how queries and their relevant documents relate: languages, scripts, overlap of terms."""
-    if task.language_profile is not None:
+    if task.language_profile is not None and task.category != "code":
         yield from _pairs(task.language_profile)
     if task.overlap is not None:
         one = task.overlap

@@ -104,7 +104,7 @@ def _languages(
     """
     detected = _undeclared(texts, written, detect_certain(texts, among), declared)
     habits = _habits(detected, written)
-    ruled = _habits(detected, written, 1 - ERRORS)
+    ruled = _habits(detected, written, 1 - ERRORS) | _habits(detected, written, scarce=True)
     odd = [
         code not in (UNDECIDED, ruled.get(_SCRIPT_OF.get(script, script), code))
         for code, script in zip(detected, written, strict=True)
@@ -143,14 +143,19 @@ def _undeclared(
     return [only if only != UNDECIDED and code in near else code for code in decided]
 
 
-def _habits(detected: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL) -> dict[str, str]:
-    """Return the language of nearly all identified texts of each script, if enough are identified."""
+def _habits(
+    detected: Sequence[str], written: Sequence[str], share: float = NEARLY_ALL, scarce: bool = False
+) -> dict[str, str]:
+    """Return the language of nearly all identified texts of each script, if at least half of them are identified.
+
+    With `scarce`, only if fewer are: such texts are names, and some of them are identified wrongly.
+    """
     habits = {}
     for script in set(written) - {NO_SCRIPT}:
         counts = Counter(code for code, other in zip(detected, written, strict=True) if other == script)
         hidden = counts.pop(UNDECIDED, 0)
         code, most = max(counts.items(), key=lambda item: item[1], default=(UNDECIDED, 0))
-        if most >= share * counts.total() and counts.total() >= max(FEWEST, hidden):
+        if most >= share * counts.total() and counts.total() >= FEWEST and (counts.total() < hidden) == scarce:
             habits[_SCRIPT_OF.get(script, script)] = code
     return habits
 
