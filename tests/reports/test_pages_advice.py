@@ -150,3 +150,28 @@ def test_what_counts_as_a_word_has_its_own_name() -> None:
         assert word_unit(one) == unit
         (classes,) = (f.values["classes"] for f in task_findings.tendencies(one) if f.kind.startswith("query_c"))
         assert classes.endswith(unit)
+
+
+def test_a_model_without_the_language_is_not_interpreted() -> None:
+    """Its limits and its fusion are in the tables, but no sentence concludes from them."""
+    for config, labels in (("dense:use-multilingual-v3", {"BM25"}), ("dense:BAAI/bge-m3", {"BM25", "Dense"})):
+        values = hindi_values(config)
+        limits = [one for one in diagnosis_findings.limits(values) if one.kind != "limit_same"]
+        assert (
+            labels <= {one.values["label"] for one in limits if "label" in one.values} <= {*labels, "Reranking hybrid"}
+        )
+        found = {one.kind for one in diagnosis_findings.complement(values)}
+        assert found & {"complement", "no_overlap"}
+        assert bool(found & {"choice", "no_choice"}) == (config == "dense:BAAI/bge-m3")
+
+
+def test_lengths_in_characters_of_several_scripts_lead_to_no_advice() -> None:
+    values = measure_task(*ranked_task({"bm25": [1, 20, 3, 30] * 10}))
+    assert values.language_profile is not None
+    short = replace(part("up to 38 characters", 60, 0.4, 0.001), dimension="query length")
+    one_script = replace(values.language_profile, query_scripts={"latin": 1.0})
+    mixed = replace(values.language_profile, query_scripts={"latin": 0.6, "han": 0.4})
+    assert weak_slices(replace(values, slices=(short,), language_profile=one_script)) == [short]
+    assert not weak_slices(replace(values, slices=(short,), language_profile=mixed))
+    low = part("low (up to 0.25)", 60, 0.4, 0.001)
+    assert weak_slices(replace(values, slices=(short, low), language_profile=mixed)) == [low]

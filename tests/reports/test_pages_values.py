@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pages_parts import as_lists, ranked_task, run_with
@@ -212,3 +214,29 @@ def test_signed_figures_have_four_decimals() -> None:
     ]
     assert "Dense the difference of +0.0123 " in sentences[0] and "p = 1.0000" in sentences[0]
     assert "BM25 the difference of -0.0123 " in sentences[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "shown", "on_hub"),
+    [
+        ("src/questions.json", "questions.json", False),
+        ("/home/me/corpus.jsonl,/home/me/queries.jsonl", "corpus.jsonl, queries.jsonl", False),
+        ("BeIR/scifact", "BeIR/scifact", True),
+        ("github.com/me/data", "github.com/me/data", False),
+    ],
+)
+def test_a_file_is_no_hub_dataset_and_its_folder_is_not_shown(source: str, shown: str, on_hub: bool) -> None:
+    task, profiles = ranked_task({"bm25": [1, 2, 3]}, source=source)
+    values = measure_task(task, profiles)
+    assert (values.dataset, values.on_hub) == (shown, on_hub)
+    assert [one.title for one in values.sources] == [shown]
+    assert (values.sources[0].type == "dataset card") == on_hub
+
+
+def test_a_task_without_a_language_shows_the_identified_one() -> None:
+    task, profiles = ranked_task({"bm25": [1] * 30})
+    without = Task(replace(task.info, language="unknown", languages=()), task.corpus, task.queries, task.qrels)
+    values = measure_task(without, profiles)
+    assert (values.declared_languages, values.language_label) == ((), "en (identified)")
+    findings = {one.kind for _, one in task_page(values).findings}
+    assert "declared_none" in findings and "declared" not in findings

@@ -149,7 +149,7 @@ class Expectations:
 
     def on_overlap(self, place: Place) -> list[Any]:
         values = self.oracle.overlap[~np.isnan(self.oracle.overlap)]
-        return [values.mean(), (values == 0).mean(), (values == 1).mean()]
+        return [values.mean(), *(share for share in ((values == 0).mean(), (values == 1).mean()) if share)]
 
     # profiles
     def on_strongest(self, place: Place) -> list[Any]:

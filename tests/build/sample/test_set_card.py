@@ -266,3 +266,19 @@ def test_all_tasks_of_a_config_have_the_same_columns(sources: Path) -> None:
             assert sorted(table.column_names) == sorted(columns)
     assert load_task(f"{folder}::plain").content_hash == alone, "empty titles are no titles"
     assert prepare_upload(folder, "me/Nano").files
+
+
+def test_facts_of_a_set_file_do_not_reveal_the_folder_of_a_source(sources: Path) -> None:
+    """A path next to facts is recorded as the name of the file, as it is without facts."""
+    rows = [
+        {"question": f"Where is river {n}?", "context": f"River {n} is in the valley of the hills."} for n in range(9)
+    ]
+    (sources / "src").mkdir()
+    (sources / "src" / "rivers.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    tasks = {"described": {"source": "src/rivers.jsonl", "language": "en"}, "plain": "src/rivers.jsonl"}
+    (sources / "set.yaml").write_text(yaml.safe_dump({"tasks": tasks}), encoding="utf-8")
+    folder = sample_set(str(sources / "set.yaml"), sources / "NanoRivers", SMALL).folder
+    facts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["tasks"]
+    assert {name: one["source"] for name, one in facts.items()} == dict.fromkeys(tasks, "rivers.jsonl")
+    assert facts["described"]["language"] == "en"
+    assert "huggingface.co" not in (folder / "README.md").read_text(encoding="utf-8")

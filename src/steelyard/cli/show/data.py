@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from steelyard.cli._ui.options import stored_results
 from steelyard.cli._ui.progress import counted, waiting
 from steelyard.cli._ui.wording import print_fact
+from steelyard.cli.show.group import group_totals, print_group
 from steelyard.cli.show.task_profile import print_facts, print_profile
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from steelyard.cli._ui.output import Output
     from steelyard.comparison.query_power import QueryPower
@@ -39,9 +41,33 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         for place, (task, facts, power) in enumerate(zip(tasks, profiles, powers, strict=True)):
             output.line(f"\n{task.reference}" if place else task.reference)
             _print(task, facts, power, output)
+        _print_set(tasks, output)
     if others:
         output.note(f"\n{others:,} more tasks were not checked; add --all to check them")
     return 0 if all(task.good for task in tasks) else BAD_DATA
+
+
+def _print_set(tasks: Sequence[Checked], output: Output) -> None:
+    """Print a table of the tasks of a set and their totals, if it has several with documents."""
+    from steelyard.types import Task
+
+    rows = [
+        {
+            "task": one.info.name,
+            "type": one.info.type,
+            "language": one.info.language,
+            "category": one.info.category,
+            "retrieval_focus": one.info.metadata.retrieval_focus,
+            "queries": len(one.task.queries),
+            "documents": len(one.task.corpus),
+            "positives": int(one.task.qrels.positives.sum()),
+        }
+        for one in tasks
+        if isinstance(one.task, Task)
+    ]
+    if len(rows) > 1:
+        output.line("")
+        print_group(rows, group_totals(rows), output)
 
 
 def _power(task: Checked, arguments: argparse.Namespace, output: Output) -> QueryPower | None:

@@ -24,10 +24,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     totals = group_totals(rows)
     if output.json:
         output.data({"group": arguments.name, "totals": totals, "tasks": rows})
-        return 0
+    else:
+        print_group(rows, totals, output)
+    return 0
+
+
+def print_group(rows: Sequence[Mapping[str, Any]], totals: Mapping[str, Any], output: Output) -> None:
+    """Print a row for each task, and the totals."""
     scored = any(key in row for row in rows for key in PUBLISHED.values())
-    focused = any(row["retrieval_focus"] for row in rows)
-    several = len({row["type"] for row in rows}) > 1
+    focused, several = any(row["retrieval_focus"] for row in rows), len({row["type"] for row in rows}) > 1
     columns = ["task", *(["type"] if several else []), "language", *(["retrieval_focus"] if focused else []), *COUNTS]
     scores = [*PUBLISHED.values(), "best_profile"] if scored else []
     body = [[row.get(column) for column in (*columns, *scores)] for row in rows]
@@ -39,7 +44,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     _print_totals(totals, output)
     if scored:
         output.note("BM25, dense and hybrid: published nDCG@10; their total is the mean")
-    return 0
 
 
 def best_profile(row: Mapping[str, Any]) -> str | None:

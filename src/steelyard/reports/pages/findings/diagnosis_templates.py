@@ -189,6 +189,6 @@ DIAGNOSIS = {
     "notes_dropped": "{count:sentence was/were} left out because a check failed.",
     "drafted": "{model} drafted text from the values of this page for these sections: {sections}. Every number, "
     "task, language, model and comparison of profiles in it was checked against the values; everything else on the "
-    "page is computed.",
+    "page is computed, quoted or signed as a note.",
 }
 """The template of each kind of finding."""

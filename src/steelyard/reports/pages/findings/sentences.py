@@ -66,8 +66,7 @@ TEMPLATES = {
     "{cross:share} in two languages; {script:share} are in two scripts.",
     "uncertain_pairs": "Of {pairs:pair} of a query and a relevant document, {same:share} are in the same language "
     "and {cross:share} in two languages; {undecided:.2%} are uncertain. Pairs in two scripts: {script:share}.",
-    "overlap": "On average a query shares {mean:.4f} of its terms with its most similar relevant document; "
-    "{none:.2%} of queries share none, {full:.2%} share all.",
+    "overlap": "On average a query shares {mean:.4f} of its terms with its most similar relevant document; {extremes}.",
     # profiles
     "profile": "{label} ({config}, {origin}) reaches nDCG@10 = {ndcg}, hit@10 = {hit} and recall@100 = {recall}.",
     "pooled": "Pooled recall@100, which counts all relevant documents together as published tables do, is "

@@ -115,7 +115,9 @@ def pairs(task: TaskValues) -> Iterator[Finding]:
         yield from _pairs(task.language_profile)
     if task.overlap is not None:
         one = task.overlap
-        yield finding("overlap", mean=one.mean, none=one.none, full=one.full)
+        none = f"{one.none:.2%} of queries share none" if one.none else "every query shares at least one"
+        full = f"{one.full:.2%} share all" if one.full else "no query shares all"
+        yield finding("overlap", mean=one.mean, none=one.none, full=one.full, extremes=f"{none}, and {full}")
 
 
 def _pairs(profile: LanguageProfile) -> Iterator[Finding]:

@@ -37,6 +37,8 @@ PAGE_SCHEMA = 4
 
 MULTILINGUAL, UNKNOWN = "multilingual", "unknown"
 """The language of a task with several languages, and of one that declares none."""
+NOT_RECORDED = "not_recorded"
+"""What is written for a fact that nobody recorded."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class TaskValues:
             return self.language
         found = self.language_profile.query_languages if self.language_profile else {}
         first = next(iter(found), UNDECIDED)
-        return f"{first} (identified)" if first != UNDECIDED and found[first] >= NEARLY_ALL else "not_recorded"
+        return f"{first} (identified)" if first != UNDECIDED and found[first] >= NEARLY_ALL else NOT_RECORDED
 
     def profile(self, kind: Kind) -> ProfileValues | None:
         """Return the profile of that kind."""

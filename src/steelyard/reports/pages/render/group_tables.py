@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name, listed
 from steelyard.reports.pages.measure.page_inputs import KINDS, Kind
-from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
+from steelyard.reports.pages.measure.page_values import NOT_RECORDED, UNKNOWN, GroupValues, TaskValues
 from steelyard.reports.pages.render.blocks import Table, table
 from steelyard.reports.pages.render.tables import NDCG_COLUMNS, best_profile, decimals
 
@@ -64,17 +64,22 @@ def _scores(one: TaskValues) -> tuple[str, ...]:
 
 
 def missing_tasks(group: GroupValues) -> Table | None:
-    """Return the tasks that the page does not measure, with their published scores and the reason."""
+    """Return the tasks that the page does not measure, with their published scores and the reason.
+
+    Columns that nothing is known for are left out.
+    """
     columns = ("Task", "Language", "Queries", "Docs", *(f"Published {name}" for name in NDCG_COLUMNS), "Reason")
-    rows = (
+    rows = [
         (
-            *(one.task, one.language or "-", _count(one.queries), _count(one.documents)),
+            *(one.task, NOT_RECORDED if one.language in ("", UNKNOWN) else one.language),
+            *(_count(one.queries), _count(one.documents)),
             *(decimals(one.published.get(kind)) for kind in KINDS),
             one.reason,
         )
         for one in group.missing
-    )
-    return table(columns, rows)
+    ]
+    known = [place for place, cells in enumerate(zip(*rows, strict=True)) if {*cells} != {"-"}]
+    return table([columns[place] for place in known], ([row[place] for place in known] for row in rows))
 
 
 def _count(number: int | None) -> str:
