@@ -101,6 +101,8 @@ class PageExpectations(Expectations):
         values, p = self.oracle.comparisons[self.best, "hybrid"]
         return [values.mean(), p]
 
+    on_hybrid_helps_little, on_hybrid_hurts_little = on_hybrid_helps, on_hybrid_hurts
+
     def on_weak_slice(self, place: Place) -> list[Any]:
         """The slice with that number of queries whose difference is nearest; its p-value is that of Welch's test."""
         values, size = self.ndcg[self.best], place.figures["queries"]
@@ -135,8 +137,9 @@ class PageExpectations(Expectations):
         return [head, -difference, -high, -low]
 
     def on_context_enough(self, place: Place) -> list[Any]:
-        head, (difference, *_) = self.head()
-        return [head, difference]
+        head, (difference, low, high) = self.head()
+        assert low > -0.02
+        return [head, difference, low, high]
 
     def on_improve_rerank_pool(self, place: Place) -> list[Any]:
         one = self.oracle.changes["rerank_oracle", "dense"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from steelyard.reports.pages.findings.diagnosis_findings import failed_queries, usable_profiles
 from steelyard.reports.pages.findings.diagnosis_templates import RULES
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
-from steelyard.reports.pages.findings.slice_findings import fusion, lower_class, weak_slices, where
+from steelyard.reports.pages.findings.slice_findings import NOTABLE, fusion, lower_class, weak_slices, where
 from steelyard.reports.pages.findings.text_findings import counted, word_unit
 from steelyard.reports.pages.measure.diagnosis_values import Complement, Counterfactual, Diagnosis, FailureClass
 from steelyard.reports.pages.measure.page_inputs import LABELS
@@ -36,8 +36,8 @@ MIXED = 0.2
 """From this share of questions on, up to `QUESTIONS`, queries are a mix."""
 NAMED = 8
 """Languages that are named in a sentence."""
-NOTABLE = 0.01
-"""A gain in nDCG@10 from which a change is worth a note."""
+SMALL_LOSS = 0.02
+"""A loss of nDCG@10 below which, by its interval, a part of a document is enough."""
 WORKS = 0.2
 """nDCG@10 from which BM25 shows how much of a document is needed."""
 NOT_TRAINED = ("undeclared_language", "near_duplicate")
@@ -282,5 +282,6 @@ def _context(one: Counterfactual | None) -> Iterator[Finding]:
     if one.significant and one.difference < 0:
         loss = {"loss": -one.difference, "low": -one.interval.high, "high": -one.interval.low}
         yield finding("improve_context", head=head, **loss)
-    elif not one.significant:
-        yield finding("context_enough", head=head, difference=one.difference)
+    elif not one.significant and one.interval.low > -SMALL_LOSS:  # else the queries are too few to tell
+        interval = {"low": one.interval.low, "high": one.interval.high}
+        yield finding("context_enough", head=head, difference=one.difference, **interval)

@@ -130,14 +130,15 @@ DIAGNOSIS = {
     "{found:.1%} of found ones, p {p}.",
     "evidence_relation": "Evidence: of the relevant documents in another language {cross:.1%} are in the top 10 of "
     "{label}, of those in the language of the query {same:.1%} (p {p}).",
-    "evidence_all": "Evidence: this holds for {share:share} of {total:query}, and {failed:,} of them fail.",
+    "evidence_all": "Evidence: this holds for {share:share} of the {total:query}, and {failed:,} of them fail.",
     "lower_class": "{label} is lower still {where} ({score:.4f}), but {queries:query} are too few to test.",
     "train_slice": "Pairs of the kinds on which {label} is significantly weaker than elsewhere: {slices}.",
     # synthetic data
     "recorded_synthetic": "The maintainers of the set recommend: {text}",
     "synthetic_shape": "To resemble this task, synthetic queries should be {queries}, with a median of "
     "{query_words}; documents should have a median of {document_words}.",
-    "synthetic_language": "{cross:Share} of the pairs are in two languages{pairs}; synthetic pairs need the same mix.",
+    "synthetic_language": "{cross:Share} of the pairs are in two languages{pairs}; the same should hold for "
+    "synthetic pairs.",
     "synthetic_overlap": "A generator tends to copy words from the document; here the median query shares "
     "{median:.0%} of its terms with its relevant document, so generated queries should not share more.",
     "synthetic_several": "{share:Share} of the queries have several relevant documents; a generated query that other "
@@ -159,8 +160,9 @@ DIAGNOSIS = {
     "{gain:.4f} [{low:.4f}, {high:.4f}] nDCG@10.",
     "improve_context": "The beginning of a document is not enough: with its first {head:,} characters BM25 loses "
     "{loss:.4f} [{low:.4f}, {high:.4f}] nDCG@10, so a model that reads no further starts at a disadvantage.",
-    "context_enough": "The first {head:,} characters of a document are enough for BM25 (the difference, "
-    "{difference:+.4f}, is not significant), so a short context is unlikely to be the limit here.",
+    "context_enough": "The first {head:,} characters of a document are enough for BM25: the difference, "
+    "{difference:+.4f} [{low:+.4f}, {high:+.4f}] nDCG@10, is small and not significant, so a short context is unlikely "
+    "to be the limit here.",
     "improve_judgements": "Unjudged near-duplicates of relevant documents cost {label} {gain:.4f} [{low:.4f}, "
     "{high:.4f}] nDCG@10: judge or remove them before comparing models.",
     "improve_rerank_pool": "On {queries:query} with at least 50 candidates of BM25, Dense as their reranker scores "

@@ -65,7 +65,7 @@ def shape(group: GroupValues) -> Iterator[Finding]:
     """Yield relevant documents, lengths and languages over tasks."""
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield _of_tasks("group_multi", several, group)
+        yield _of_tasks(("group_multi", "group_multi_all"), several, group)
     else:
         yield finding("group_single")
     sized = sorted(group.tasks, key=lambda task: task.document_lengths.characters.mean)
@@ -84,7 +84,7 @@ def shape(group: GroupValues) -> Iterator[Finding]:
             yield finding("even_corpora", documents=sizes[0])
     cross = [task for task in group.tasks if task.language_profile and task.language_profile.cross_language > MOST]
     if cross:
-        yield _of_tasks("group_cross", cross, group)
+        yield _of_tasks(("group_cross", "group_cross_all"), cross, group)
 
 
 def profile(group: GroupValues, kind: Kind) -> Iterator[Finding]:
@@ -103,7 +103,7 @@ def profile(group: GroupValues, kind: Kind) -> Iterator[Finding]:
         yield finding("profile_weak", names=_scored(list(reversed(ranked[-count:]))))
     clear = [task for _, task in scored if task.best and task.best.kind == kind and _tested(task) and not task.tied]
     if clear:
-        yield _of_tasks("group_wins", clear, group, clear=len(clear), tasks=len(scored))
+        yield _of_tasks(("group_wins", "group_wins_all"), clear, group, clear=len(clear), tasks=len(scored))
     elif any(_tested(task) for _, task in scored):
         yield finding("group_wins_none")
 
@@ -117,16 +117,16 @@ def interpretation(group: GroupValues) -> Iterator[Finding]:
     yield from limits(group)
     shared = [task for task in group.tasks if task.tied]
     if shared:
-        yield _of_tasks("group_open", shared, group, count=len(shared), tasks=len(group.tasks))
+        yield _of_tasks(("group_open", "group_open_all"), shared, group, count=len(shared), tasks=len(group.tasks))
     several = [task for task in group.tasks if task.positives.multi_positive_queries]
     if several:
-        yield _of_tasks("group_recall", several, group)
+        yield _of_tasks(("group_recall", "group_recall_all"), several, group)
     full = [task for task in group.tasks if near_ceiling(task) is not None]
     if full:
-        yield _of_tasks("group_ceiling", full, group, margin=1 - NEAR_CEILING)
+        yield _of_tasks(("group_ceiling", "group_ceiling_all"), full, group, margin=1 - NEAR_CEILING)
     small = [task for task in group.tasks if task.documents < SMALL_CORPUS]
     if small:
-        yield _of_tasks("group_small", small, group, limit=SMALL_CORPUS)
+        yield _of_tasks(("group_small", "group_small_all"), small, group, limit=SMALL_CORPUS)
 
 
 def limits(group: GroupValues) -> Iterator[Finding]:
@@ -184,11 +184,12 @@ def leakage(group: GroupValues) -> Iterator[Finding]:
     yield finding("group_keep_out")
 
 
-def _of_tasks(kind: str, found: Sequence[TaskValues], group: GroupValues, **values: Any) -> Finding:
+def _of_tasks(kinds: tuple[str, str], found: Sequence[TaskValues], group: GroupValues, **values: Any) -> Finding:
     """Return a finding about some tasks, which it names, or about all of them."""
+    some, every = kinds
     if len(found) == len(group.tasks) > 1:
-        return Finding(f"{kind}_all", values)
-    return Finding(kind, {"names": _names(found), **values})
+        return Finding(every, values)
+    return Finding(some, {"names": _names(found), **values})
 
 
 def _multilingual(task: TaskValues) -> tuple[str, ...]:

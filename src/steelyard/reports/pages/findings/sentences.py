@@ -159,6 +159,9 @@ TEMPLATES = {
     "weight, or use it alone.",
     "hybrid_helps": "Fusion helps: the hybrid is {difference:.4f} nDCG@10 above {other}, the next best profile (p "
     "{p}).",
+    "hybrid_hurts_little": "Fusion costs {difference:.4f} nDCG@10 against {best} alone (p {p}), a small loss.",
+    "hybrid_helps_little": "Fusion adds little: the hybrid is {difference:.4f} nDCG@10 above {other}, the next best "
+    "profile (p {p}).",
     # published
     "published": "Published scores are those of {name}; an interval is that of the difference.",
     "other_data": "The data differ from those of the published scores: {counts}. This alone may explain a difference.",

@@ -20,6 +20,8 @@ RELATIONS = {
 }
 ORDERED = ("query length", "overlap")
 """Dimensions whose slices are classes in order."""
+NOTABLE = 0.01
+"""A difference in nDCG@10 from which a change is worth a note."""
 NOTES = 4
 """Maximum number of slices in the improvement notes, largest differences first."""
 
@@ -135,7 +137,9 @@ def fusion(task: TaskValues) -> Iterator[Finding]:
     if best.kind == "hybrid" and not task.tied:
         next_best = min(tests, key=lambda test: test.difference)
         p = P(max(test.p_value for test in tests))
-        yield finding("hybrid_helps", difference=next_best.difference, other=LABELS[next_best.worse], p=p)
+        kind = "hybrid_helps" if next_best.difference >= NOTABLE else "hybrid_helps_little"
+        yield finding(kind, difference=next_best.difference, other=LABELS[next_best.worse], p=p)
     for test in tests:
         if test.worse == "hybrid" and test.significant:
-            yield finding("hybrid_hurts", difference=test.difference, best=best.label, p=P(test.p_value))
+            kind = "hybrid_hurts" if test.difference >= NOTABLE else "hybrid_hurts_little"
+            yield finding(kind, difference=test.difference, best=best.label, p=P(test.p_value))

@@ -234,9 +234,9 @@ def _names(task: TaskValues, share: float | None) -> Finding:
         return finding("names_uncased" if uncased else "names_unknown")
     if not share:
         return finding("without_names")
-    kind = "names" if share >= SOME else "few_names"
     every = {*scripts} <= CASED and not {*languages} & {*NOUNS_TOO, UNDECIDED}
-    return finding(f"all_{kind}" if every else kind, share=share)
+    kinds = ("all_names", "all_few_names") if every else ("names", "few_names")
+    return finding(kinds[share < SOME], share=share)
 
 
 def drafted(draft: Draft) -> Iterator[Finding]:
