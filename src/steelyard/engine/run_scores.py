@@ -14,8 +14,8 @@ from steelyard.errors import DataError
 from steelyard.metrics import parse, score
 from steelyard.metrics.mteb import MtebProfile, legacy_reranking, mteb_scores
 from steelyard.results import HEADLINES, MAIN_METRIC, Miss, QueryScores
-from steelyard.results.leaders import task_leaders
 from steelyard.results.per_query import Column
+from steelyard.results.ranking import task_leaders
 from steelyard.retrievers.fusion.retriever import fuse
 from steelyard.stats.intervals import DRAWS, Method
 from steelyard.tasks.instructions import P_MRR, instruction_scores

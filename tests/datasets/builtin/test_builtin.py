@@ -13,6 +13,7 @@ import pytest
 
 from steelyard.config import Settings
 from steelyard.datasets import builtin
+from steelyard.datasets.builtin import set_store
 from steelyard.datasets.builtin.cldr import SCRIPTS
 from steelyard.datasets.builtin.sampling import fold
 from steelyard.errors import DataError, SteelyardError, UnknownName

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.config import Settings
+from steelyard.datasets.builtin import set_store
 from steelyard.datasets.builtin.parallel import Entry, across, everywhere, to_english, unambiguous
 from steelyard.datasets.builtin.sampling import BuiltinSet, assemble, shuffled
 from steelyard.datasets.builtin.stdlib import Function, functions_in
