@@ -282,6 +282,6 @@ def _context(one: Counterfactual | None) -> Iterator[Finding]:
     if one.significant and one.difference < 0:
         loss = {"loss": -one.difference, "low": -one.interval.high, "high": -one.interval.low}
         yield finding("improve_context", head=head, **loss)
-    elif not one.significant and one.interval.low > -SMALL_LOSS:  # else the queries are too few to tell
+    elif not one.significant and one.interval.low > -SMALL_LOSS:  # else there are too few queries for a conclusion
         interval = {"low": one.interval.low, "high": one.interval.high}
         yield finding("context_enough", head=head, difference=one.difference, **interval)
