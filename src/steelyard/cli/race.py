@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     folder = Path(arguments.output or arguments.settings.results) / "race"
     progress = Progress.for_output(output, silent=not output.verbose)
-    found = race(
+    outcome = race(
         arguments.models,
         arguments.tasks or ["builtin"],
         best=arguments.best,
@@ -52,5 +52,5 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         report=output.note,
         settings=arguments.settings,
     )
-    output.findings(found)
-    return 0 if found.decided else 1
+    output.findings(outcome)
+    return 0 if outcome.decided else 1

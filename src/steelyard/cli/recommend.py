@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     )
     folder = arguments.output or arguments.settings.results
     progress = Progress.for_output(output)
-    found = recommend(
+    recommended = recommend(
         arguments.models or None,
         arguments.tasks or ["builtin"],
         grid=grid,
@@ -100,12 +100,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         report=output.note,
         settings=arguments.settings,
     )
-    output.findings(found)
+    output.findings(recommended)
     if not output.json:
         output.note("marks: * recommended, = as good as the best, x breaks a constraint")
-    for model, reason in found.failed.items():
+    for model, reason in recommended.failed.items():
         output.failure(f"{model}: {reason}")
     page = arguments.html or Path(folder) / "recommend.html"
-    found.to_html(page)
+    recommended.to_html(page)
     output.note(f"page: {page}")
-    return 0 if found.recommended is not None and not found.failed else 1
+    return 0 if recommended.recommended is not None and not recommended.failed else 1

@@ -94,10 +94,10 @@ def _scores(models: Sequence[str], cells: Sequence[Result], metric: str) -> dict
 
 def differences_of(models: Sequence[str], statistics: PairStatistics) -> tuple[Difference, ...]:
     """Return the statistics of pairs as values; corrections follow once all tests are known."""
-    found = []
+    differences = []
     for place, (model, baseline) in enumerate(statistics.pairs):
         effect = float(statistics.effect_size[place])
-        found.append(
+        differences.append(
             Difference(
                 model=models[model],
                 baseline=models[baseline],
@@ -113,7 +113,7 @@ def differences_of(models: Sequence[str], statistics: PairStatistics) -> tuple[D
                 detectable=float(statistics.detectable[place]),
             )
         )
-    return tuple(found)
+    return tuple(differences)
 
 
 def corrected(differences: Sequence[Difference]) -> list[Difference]:
@@ -146,13 +146,13 @@ def compare_means(models: Sequence[str], group: GroupScores, method: Method) -> 
     means, task_means = group.means, group.task_means
     group_queries = sum(one.shape[1] for one in group.scores)
     scale = detectable_difference(1.0, group_queries, alpha=1 - method.level) * sqrt(group_queries)
-    found = []
+    summaries = []
     for a, b in model_pairs(len(models)):
         gap, by = fixed[a] - fixed[b], task_means[a] - task_means[b]
         low, high = np.quantile(gap, ends).tolist()
         far_low, far_high = np.quantile(drawn[a] - drawn[b], ends).tolist()
         spread = float(by.std(ddof=1)) if len(by) > 1 else 0.0
-        found.append(
+        summaries.append(
             Difference(
                 model=models[a],
                 baseline=models[b],
@@ -172,7 +172,7 @@ def compare_means(models: Sequence[str], group: GroupScores, method: Method) -> 
         )
     bounds = np.quantile(fixed, ends, axis=1)
     scores = {model: Score(float(means[i]), float(bounds[0, i]), float(bounds[1, i])) for i, model in enumerate(models)}
-    return Overall(group.tasks, group_queries, scores, tuple(corrected(found)))
+    return Overall(group.tasks, group_queries, scores, tuple(corrected(summaries)))
 
 
 def _share_above(values: Float64) -> float:

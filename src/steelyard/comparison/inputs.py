@@ -242,11 +242,11 @@ def _every(source: Source) -> Results:
 def _stored(names: Sequence[str], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]]:
     """Return the stored results of each model; a missing one raises a MissingPart with the command that makes it."""
     every, wanted = _every(source), _names(tasks, source.settings)
-    found = [
+    matches = [
         [r for r in every.filter(model=name) if r.facts.limit == source.limit and (wanted is None or r.task in wanted)]
         for name in names
     ]
-    for name, results in zip(names, found, strict=True):
+    for name, results in zip(names, matches, strict=True):
         missing = sorted(set(wanted or []) - {result.task for result in results if result.done})
         if missing or not results:
             place = f" on {missing[0]}" if missing else ""
@@ -256,7 +256,7 @@ def _stored(names: Sequence[str], tasks: Sequence[TaskLike], source: Source) -> 
                 f"{source.folder} has no result of {name}{place}{more}",
                 hint=f"steelyard run '{name}'{target} -o {source.folder}, or leave out --stored",
             )
-    return found
+    return matches
 
 
 def _is_name_of_results(model: AnyModel) -> bool:

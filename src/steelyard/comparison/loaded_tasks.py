@@ -30,7 +30,7 @@ def load_compared(
     A task by another name than its results (a path) is found among those that were given.
     """
     known: dict[str, Task] = {}
-    found = {}
+    tasks = {}
     references: list[str | Task] = []
     for reference in expand(given, settings=settings) if given else []:
         if isinstance(reference, Task):
@@ -45,8 +45,8 @@ def load_compared(
         part = None if task is None else _same_data(task, results[0])
         if part is not None:
             runs = tuple(saved_run(one.path, part) if one.path is not None else None for one in results)
-            found[label] = LoadedTask(part, runs)
-    return found
+            tasks[label] = LoadedTask(part, runs)
+    return tasks
 
 
 def _load(references: Sequence[str | Task], settings: Settings) -> dict[str, Task]:

@@ -47,16 +47,16 @@ def slice_differences(
             raise UnknownName("slice", name, known, hint=hint)
     names = {name: _labels(name, comparison, loaded, columns) for name in dimensions}
     pooled = np.concatenate([one.scores for one in comparison.scores.values()], axis=1)
-    found: list[SliceDifference] = []
+    differences: list[SliceDifference] = []
     for dimension, labels in names.items():
         for label in _ordered(labels):
             chosen = np.array([own == label for own in labels])
-            found += _slice(comparison, dimension, label, pooled[:, chosen])
-    large = [place for place, one in enumerate(found) if one.conclusive]
-    adjusted = corrected([found[place].difference for place in large])
+            differences += _slice(comparison, dimension, label, pooled[:, chosen])
+    large = [place for place, one in enumerate(differences) if one.conclusive]
+    adjusted = corrected([differences[place].difference for place in large])
     for place, difference in zip(large, adjusted, strict=True):
-        found[place] = replace(found[place], difference=difference)
-    return tuple(found)
+        differences[place] = replace(differences[place], difference=difference)
+    return tuple(differences)
 
 
 def _slice(comparison: Comparison, dimension: str, label: str, scores: Float64) -> Iterator[SliceDifference]:
@@ -143,15 +143,15 @@ def _overlaps(task: Task) -> Sequence[str | None]:
     """Return how much of the query's terms its best positive shares, as task pages measure it."""
     from steelyard.reports.pages.measure.text_languages import read
 
-    found: list[str | None] = []
+    labels: list[str | None] = []
     for share in read(task).overlap.tolist():
         if not np.isfinite(share):
-            found.append(None)
+            labels.append(None)
         elif share <= LOW_OVERLAP:
-            found.append("overlap up to 1/3")
+            labels.append("overlap up to 1/3")
         else:
-            found.append("overlap over 2/3" if share > HIGH_OVERLAP else "overlap 1/3 to 2/3")
-    return found
+            labels.append("overlap over 2/3" if share > HIGH_OVERLAP else "overlap 1/3 to 2/3")
+    return labels
 
 
 def read_metadata(path: str | Path) -> dict[str, dict[str, Any]]:

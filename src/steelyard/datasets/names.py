@@ -139,8 +139,8 @@ def document_length(name: str, settings: Settings | None = None) -> float | None
 
     if name in builtin.infos():
         home, counts = (settings or Settings.load()).home, builtin.counts(settings).get(name, {})
-        found = [set_store.corpus_bytes(one, home).get(name) for one in builtin.SETS]
-        size = next((size for size in found if size), None)
+        sizes = [set_store.corpus_bytes(one, home).get(name) for one in builtin.SETS]
+        size = next((size for size in sizes if size), None)
         return size / counts["documents"] if size and counts.get("documents") else None
     match = published.entry_of(name)
     if match is None:

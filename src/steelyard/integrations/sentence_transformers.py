@@ -81,7 +81,7 @@ class SteelyardEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy does not 
         label = f"{self._label(model)}@step-{step}"
         with unchanged(model):
             retriever = self._retriever(model, label)
-            found = evaluate(
+            results = evaluate(
                 retriever,
                 self._loaded(),
                 warn=False,
@@ -91,8 +91,8 @@ class SteelyardEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy does not 
                 overwrite_strategy="always",
                 settings=self._settings,
             )
-        self._check(found)
-        newest = self.history.add(step, float(-1 if epoch is None else epoch), found)
+        self._check(results)
+        newest = self.history.add(step, float(-1 if epoch is None else epoch), results)
         if self.write_csv and output_path is not None:
             self.history.write_csv(Path(output_path) / self.csv_file)
         LOG.info("%s: %s", self.name, newest)
@@ -188,10 +188,10 @@ class SteelyardCallback(TrainerCallback):  # type: ignore[misc]
         """Evaluate unless the trainer's own evaluator has done so at this step; then decide whether to go on."""
         done = self.evaluator.history.checkpoints
         if not done or done[-1].step != state.global_step:
-            found = self.evaluator(
+            scores = self.evaluator(
                 self._unwrapped(model), output_path=args.output_dir, epoch=state.epoch, steps=state.global_step
             )
-            named = {f"eval_{key}": value for key, value in found.items()}
+            named = {f"eval_{key}": value for key, value in scores.items()}
             if metrics is not None:
                 metrics.update(named)  # the trainer chooses the best checkpoint by these
             if self._trainer is not None:

@@ -120,12 +120,12 @@ class Elimination:
     def _drop(self) -> list[Drop]:
         """Drop every model that enough others have beaten; those must be in the race themselves."""
         better = (self.capital >= self.threshold) & self._in[:, None] & self._in[None, :]
-        found = [
+        dropped = [
             Drop(int(model), self.rounds, tuple(np.flatnonzero(better[:, model]).tolist()))
             for model in self.active
             if better[:, model].sum() >= self.keep
         ]
-        for drop in found:
+        for drop in dropped:
             self._in[drop.model] = False
-        self.drops += found
-        return found
+        self.drops += dropped
+        return dropped

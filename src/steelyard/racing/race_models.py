@@ -140,7 +140,7 @@ class _Track:
         tables: dict[int, list[Float64]] = {}
         for task, number in chosen:
             parts = plan.tasks[task]
-            found = evaluate(
+            results = evaluate(
                 [self.retrievers[model] for model in active],
                 parts.part(number),
                 warn=False,
@@ -149,14 +149,14 @@ class _Track:
                 progress=self.progress,
                 settings=self.settings,
             )
-            table = self._table(found, active)
+            table = self._table(results, active)
             tables.setdefault(task, []).append(table)
             self.scores.setdefault(task, []).append(table)
             self.sizes[task] = self.sizes.get(task, 0) + len(parts.documents[number])
             for model in active:
                 rows = parts.documents[number].tolist()
                 self.encoded.setdefault(model, {}).setdefault(task, set()).update(rows)
-        self.round_scores = {plan.tasks[task].task.name: np.hstack(found) for task, found in tables.items()}
+        self.round_scores = {plan.tasks[task].task.name: np.hstack(parts) for task, parts in tables.items()}
 
     def _table(self, results: Results, active: Sequence[int]) -> Float64:
         if results.failures:

@@ -105,14 +105,14 @@ def largest_task(references: Sequence[str | AnyTask], limit: int | None, setting
     """Return the searched task with the most documents; an error if there is none."""
     from steelyard.datasets import load_any
 
-    found: Task | None = None
+    largest: Task | None = None
     for reference in references:
         task = load_any(reference, settings=settings) if isinstance(reference, str) else reference
-        if isinstance(task, Task) and (found is None or len(task.corpus) > len(found.corpus)):
-            found = task
-    if found is None:
+        if isinstance(task, Task) and (largest is None or len(task.corpus) > len(largest.corpus)):
+            largest = task
+    if largest is None:
         raise UsageError("at least one task must be a retrieval task, got none", hint="such as -t NanoAlmanac")
-    fewer = found if limit is None else limited(found, limit, 0)
+    fewer = largest if limit is None else limited(largest, limit, 0)
     assert isinstance(fewer, Task)
     return fewer
 

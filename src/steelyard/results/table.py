@@ -192,17 +192,17 @@ class Results(Sequence[Result]):
         if not common:
             return None
         scores = {model: [self.score(label, model, metric) or 0.0 for label in common] for model in models}
-        matrices = []
+        by_model = []
         for label in common if len(models) > 1 else ():
             found = self.query_columns(label, metric)
             if any(model not in found or len(found[model].ids) < 2 for model in models):
                 return group_leaders(common, scores, [])
-            matrices.append(aligned({model: found[model] for model in models}, where=label)[1])
-        return group_leaders(common, scores, matrices)
+            by_model.append(aligned({model: found[model] for model in models}, where=label)[1])
+        return group_leaders(common, scores, by_model)
 
     def query_columns(self, label: str, metric: str | None = None) -> dict[str, Column]:
         """Return the per-query scores of each model on a task, where the score is their mean."""
-        found = {}
+        by_model = {}
         for model in self.models:
             result = self.cell(label, model)
             if result is None or not result.done:
@@ -215,8 +215,8 @@ class Results(Sequence[Result]):
                     self._columns[key] = {**self._columns.get(key, {}), **columns(result, list(wanted))}
             column = self._columns.get(key, {}).get(name)
             if column is not None and is_mean(column, result.metrics.get(name)):
-                found[model] = column
-        return found
+                by_model[model] = column
+        return by_model
 
     # Forms
 

@@ -48,12 +48,12 @@ def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
     ([1.0, 0.5, 0.0], [1.0, 0.3333, 0.0], [1.0, 0.6667, 0.5])
     """
     wanted = np.asarray(reference, dtype=np.float64).round(DECIMALS)
-    found = np.atleast_2d(np.asarray(rows, dtype=np.float64)).round(DECIMALS)
-    if wanted.ndim != 1 or found.ndim != 2 or found.shape[1:] != wanted.shape:
+    scores = np.atleast_2d(np.asarray(rows, dtype=np.float64)).round(DECIMALS)
+    if wanted.ndim != 1 or scores.ndim != 2 or scores.shape[1:] != wanted.shape:
         raise DataError(
-            f"scores must have the shape {wanted.shape}, got {found.shape}", hint="pass one score for each model"
+            f"scores must have the shape {wanted.shape}, got {scores.shape}", hint="pass one score for each model"
         )
-    if not (np.isfinite(wanted).all() and np.isfinite(found).all()):
+    if not (np.isfinite(wanted).all() and np.isfinite(scores).all()):
         raise DataError("every score must be a finite number", hint="leave out models without scores")
     order = np.sign(wanted[:, None] - wanted[None, :])
     distinguished = np.abs(order).sum()
@@ -61,7 +61,7 @@ def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
         raise UsageError(
             f"a ranking of {len(wanted)} models that all tie", hint="compare two models or more that differ"
         )
-    orders = np.sign(found[:, :, None] - found[:, None, :])
+    orders = np.sign(scores[:, :, None] - scores[:, None, :])
     # A model's sum of signs is twice its mean rank but for a constant, which correlations do not see.
     rank, ranks = order.sum(axis=1), orders.sum(axis=2)
     concord = np.einsum("rij,ij->r", orders, order)

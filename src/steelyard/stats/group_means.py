@@ -145,9 +145,9 @@ def task_pair_p_values(task_means: npt.ArrayLike, flips: int = FLIPS, seed: int 
     """
     means = np.asarray(task_means, dtype=np.float64)
     count = len(means)
-    found = np.ones((count, count))
+    matrix = np.ones((count, count))
     upper = np.triu_indices(count, 1)
     if len(upper[0]):
-        found[upper] = p_values(means[upper[0]] - means[upper[1]], flips, seed)
-        found.T[upper] = found[upper]
-    return found
+        matrix[upper] = p_values(means[upper[0]] - means[upper[1]], flips, seed)
+        matrix.T[upper] = matrix[upper]
+    return matrix

@@ -48,8 +48,8 @@ def mean_interval(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.1463, 1.0)
     """
-    found = intervals({"values": np.asarray(values)}, level, method=method, draws=draws, seed=seed, bounds=bounds)
-    return found.get("values", Interval(-inf, inf, level))
+    by_name = intervals({"values": np.asarray(values)}, level, method=method, draws=draws, seed=seed, bounds=bounds)
+    return by_name.get("values", Interval(-inf, inf, level))
 
 
 def intervals(

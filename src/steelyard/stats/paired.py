@@ -56,8 +56,8 @@ def paired_test(
     (0.2, 4, 1, 1, False)
     """
     name = "values"
-    found = paired_tests({name: first}, {name: second}, level=level, permutations=permutations, draws=draws, seed=seed)
-    return found[name]
+    tests = paired_tests({name: first}, {name: second}, level=level, permutations=permutations, draws=draws, seed=seed)
+    return tests[name]
 
 
 def paired_tests(

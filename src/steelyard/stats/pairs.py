@@ -170,8 +170,8 @@ def _quantiles(means: Float64, shares: Float64) -> tuple[Float64, Float64]:
         means.sort(axis=1)
     row = np.arange(rows)[:, None]
     bottom, top = means[row, under], means[row, over]
-    found = bottom + (top - bottom) * (place - under)
-    return found[:, 0], found[:, 1]
+    quantiles = bottom + (top - bottom) * (place - under)
+    return quantiles[:, 0], quantiles[:, 1]
 
 
 def _shares_below(means: Float64, centre: Float64) -> Float64:

@@ -250,9 +250,11 @@ class Task:
             for document in grades:
                 grade = grades[document] if isinstance(grades, Mapping) else 1
                 judged.append((row_of[query], documents.row_of.get(document, -1), grade))
-        kept = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
+        judged_queries = Queries(tuple(row_of), tuple(queries[query] for query in row_of))
         columns = zip(*judged, strict=True) if judged else ((), (), ())
-        return cls(TaskInfo(name, **facts), documents, kept, Qrels.of(*map(list, columns), queries=len(row_of)))
+        return cls(
+            TaskInfo(name, **facts), documents, judged_queries, Qrels.of(*map(list, columns), queries=len(row_of))
+        )
 
     @property
     def name(self) -> str:

@@ -43,8 +43,8 @@ def with_costs(
     )
     for model, reason in failed.items():
         output.failure(f"costs of {model}: {reason}")
-    found = {model: one.to_dict() for model, one in costs.items()}
-    return Results(_kept(result, found.get(result.model)) for result in results)
+    rows = {model: one.to_dict() for model, one in costs.items()}
+    return Results(_kept(result, rows.get(result.model)) for result in results)
 
 
 def _kept(result: Result, costs: Mapping[str, Any] | None) -> Result:

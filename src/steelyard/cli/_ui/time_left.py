@@ -337,11 +337,11 @@ def _encoding(
 
 def _sections(notes: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return the notes of these names of all parts of a model."""
-    found: list[Mapping[str, Any]] = []
+    sections: list[Mapping[str, Any]] = []
     for name, value in notes.items():
         if isinstance(value, Mapping):
-            found += [value] if name in names else _sections(value, names)
-    return found
+            sections += [value] if name in names else _sections(value, names)
+    return sections
 
 
 def _total(notes: Mapping[str, Any], name: str) -> float:

@@ -89,9 +89,9 @@ def _packages() -> Iterator[Finding]:
         yield Finding(name[0], "ok" if fits else "missing", version or "not installed", remedy)
     for extra_name, packages in sorted(extras.items()):
         lacking = [package for package in packages if package]
-        found = f"missing: {', '.join(lacking)}" if lacking else "installed"
+        state = f"missing: {', '.join(lacking)}" if lacking else "installed"
         remedy = f"pip install 'steelyard[{extra_name}]'" if lacking else None
-        yield Finding(f"extra [{extra_name}]", "optional" if lacking else "ok", found, remedy)
+        yield Finding(f"extra [{extra_name}]", "optional" if lacking else "ok", state, remedy)
 
 
 def _installed(name: str, requirement: str) -> tuple[str | None, bool]:
@@ -131,8 +131,8 @@ def _hub(settings: Settings) -> Iterator[Finding]:
     """Check the hub client: its address, and whether there is a token (never the token)."""
     from huggingface_hub import constants, get_token
 
-    found = "offline" if settings.offline else constants.ENDPOINT
-    yield Finding("hub", "ok", f"{found}, {'with' if get_token() else 'without'} a token")
+    endpoint = "offline" if settings.offline else constants.ENDPOINT
+    yield Finding("hub", "ok", f"{endpoint}, {'with' if get_token() else 'without'} a token")
 
 
 def _speed() -> Iterator[Finding]:
@@ -145,8 +145,8 @@ def _speed() -> Iterator[Finding]:
     rate = 2 * 1024**3 * _per_second(lambda: square @ square)
     slow = rate < 10e9
     remedy = "install numpy from PyPI, which has a fast BLAS; or stop other programs that use the cores"
-    found = f"{blas['name']} {blas.get('version', '')}: {rate / 1e9:.0f} GFLOP/s"
-    yield Finding("matrix product", "poor" if slow else "ok", found, remedy if slow else None)
+    blas_rate = f"{blas['name']} {blas.get('version', '')}: {rate / 1e9:.0f} GFLOP/s"
+    yield Finding("matrix product", "poor" if slow else "ok", blas_rate, remedy if slow else None)
     encoder = load_encoder("use-multilingual-v3")
     texts = [f"{sentence} {number}" for number in range(50) for sentence in SENTENCES]
     texts_rate = len(texts) * _per_second(lambda: encoder.encode(texts, "document"))

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     """Evaluate under every condition; 1 if one of them could change a decision."""
     from steelyard.engine.stability import stability
 
-    found = stability(
+    outcome = stability(
         arguments.model,
         arguments.task,
         limit=arguments.limit,
@@ -55,5 +55,5 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         report=output.note,
         settings=arguments.settings,
     )
-    output.findings(found)
-    return 1 if found.unstable else 0
+    output.findings(outcome)
+    return 1 if outcome.unstable else 0

@@ -113,12 +113,12 @@ def _print_power(power: QueryPower, output: Output) -> None:
     else:
         origin = "typical; evaluate two models to measure it"
     smallest = power.detectable_difference
-    found = f"{smallest:.3f} nDCG@10" if smallest is not None else "none"
+    detectable = f"{smallest:.3f} nDCG@10" if smallest is not None else "none"
     output.line("")
     print_fact(
         output,
         "detectable difference",
-        f"{found} between two models, number of queries: {power.queries:,} (level 0.05, power 0.8)",
+        f"{detectable} between two models, number of queries: {power.queries:,} (level 0.05, power 0.8)",
     )
     print_fact(output, "standard deviation", f"{power.deviation:.3f} of per-query differences, {origin}")
     needed = ", ".join(f"{count:,} for {difference:g}" for difference, count in power.queries_needed.items())

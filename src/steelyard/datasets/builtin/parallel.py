@@ -45,11 +45,11 @@ def unambiguous(entries: Sequence[Entry]) -> list[Entry]:
     for entry in by_english.values():
         for name in entry.names.values():
             owners[fold(name)].add(entry.id)
-    kept = (
+    unique = (
         Entry(entry.id, {language: name for language, name in entry.names.items() if len(owners[fold(name)]) == 1})
         for entry in by_english.values()
     )
-    return [entry for entry in kept if "en" in entry.names]
+    return [entry for entry in unique if "en" in entry.names]
 
 
 def to_english(info: TaskInfo, entries: Sequence[Entry], *, documents: int, queries: int) -> Task:

@@ -115,15 +115,15 @@ def _read(name: str, node: Definition, lines: list[str]) -> Function | None:
 def _code(node: Definition, lines: list[str], *, described: bool) -> str:
     """Return the source of a definition from its first decorator, without its docstring, dedented."""
     start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    kept = lines[start - 1 : node.end_lineno]
+    code_lines = lines[start - 1 : node.end_lineno]
     if described:
         first, last = node.body[0].lineno, node.body[0].end_lineno or 0
         if first == node.lineno:
             return ""  # all on one line: nothing is left without it
-        kept = lines[start - 1 : first - 1]
+        code_lines = lines[start - 1 : first - 1]
         after = lines[last : node.end_lineno]
-        kept += after[next((n for n, line in enumerate(after) if line.strip()), 0) :]
-    return textwrap.dedent("\n".join(line.rstrip() for line in kept)).strip("\n")
+        code_lines += after[next((n for n, line in enumerate(after) if line.strip()), 0) :]
+    return textwrap.dedent("\n".join(line.rstrip() for line in code_lines)).strip("\n")
 
 
 EDITION = 1

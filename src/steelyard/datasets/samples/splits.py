@@ -39,22 +39,22 @@ def find_splits(names: Iterable[str], config: str = "") -> dict[str, tuple[str, 
     >>> find_splits(["README.md", "data/test-00000-of-00001-0123456789abcdef.parquet", "data/train.jsonl"])
     {'test': ('data/test-00000-of-00001-0123456789abcdef.parquet',), 'train': ('data/train.jsonl',)}
     """
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    files_by_split: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         match = FILE.fullmatch(name)
         if match is None or match["split"].lower() in NO_DATA or name.startswith("."):
             continue
         folder, split = arrow_split(name) or (match["folder"] or "", match["split"].lower())
-        found[split][folder].append(name)
-    chosen = {split: _choose(split, folders, config) for split, folders in found.items()}
+        files_by_split[split][folder].append(name)
+    chosen = {split: _choose(split, folders, config) for split, folders in files_by_split.items()}
     for split, folder in chosen.items():
-        if folder is not None and (missing := missing_shards(found[split][folder])):
+        if folder is not None and (missing := missing_shards(files_by_split[split][folder])):
             raise DataError(
                 f"the split {split!r} lacks {', '.join(missing)}",
                 where=f"{folder}/{split}".lstrip("/"),
                 hint="download the missing files, or remove those of an older version",
             )
-    return {split: tuple(found[split][folder]) for split, folder in chosen.items() if folder is not None}
+    return {split: tuple(files_by_split[split][folder]) for split, folder in chosen.items() if folder is not None}
 
 
 def matching_split(split: str, known: Iterable[str]) -> str | None:

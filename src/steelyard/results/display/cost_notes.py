@@ -91,8 +91,8 @@ def _reranking(notes: Mapping[str, Any]) -> WorkCost:
 
 def costs_by_model(results: Iterable[Result]) -> dict[str, dict[str, Any]]:
     """Return the measured costs of every model that has some."""
-    found: dict[str, dict[str, Any]] = {}
+    costs: dict[str, dict[str, Any]] = {}
     for result in results:
         if isinstance(result.notes.get(COSTS), Mapping):
-            found.setdefault(result.model, dict(result.notes[COSTS]))
-    return found
+            costs.setdefault(result.model, dict(result.notes[COSTS]))
+    return costs

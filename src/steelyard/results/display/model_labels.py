@@ -29,10 +29,14 @@ def weights_hash(settings: ModelSettings) -> str:
     '0123456'
     """
     own = settings.get("model_settings")
-    found = list(dict.fromkeys(_identities(own)))
-    if len(found) == 1 and all(character in "0123456789abcdef" for character in found[0]) and len(found[0]) >= DIGITS:
-        return found[0][:DIGITS]
-    return digest(found or own)[:DIGITS]
+    identities = list(dict.fromkeys(_identities(own)))
+    if (
+        len(identities) == 1
+        and all(character in "0123456789abcdef" for character in identities[0])
+        and len(identities[0]) >= DIGITS
+    ):
+        return identities[0][:DIGITS]
+    return digest(identities or own)[:DIGITS]
 
 
 def _identities(settings: Any) -> Iterator[str]:
