@@ -246,7 +246,7 @@ def test_whatever_is_listed_can_be_shown(data: Any) -> None:
 
 
 def test_a_reranker_is_loaded_and_weighed_without_a_first_stage(data: Any, own_folders: Path) -> None:
-    name = "rerank:test_cli_show_model:by_length?version=1"
+    name = "rerank:tests.cli.test_show_model:by_length?version=1"
     store = ResultStore(own_folders / "results")
     store.put(Result("NanoX/en", f"bm25 > {name}&depth=10", {}, "k1", metrics={"ndcg_at_10": 0.5}))
     store.put(Result("NanoX/en", "bm25", {}, "k2", metrics={"ndcg_at_10": 0.4}))
@@ -260,16 +260,16 @@ def by_length(query: str, texts: list[str]) -> list[float]:
 
 
 def test_a_reranker_alone_learns_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "rerank:test_cli_show_model:by_length", "-t", "NanoAlmanac/en"]) == 2
+    assert main(["run", "rerank:tests.cli.test_show_model:by_length", "-t", "NanoAlmanac/en"]) == 2
     said = capsys.readouterr().err
     assert "candidates" in said
-    assert "'bm25 > rerank:test_cli_show_model:by_length'" in said and "--candidates NAME" in said
+    assert "'bm25 > rerank:tests.cli.test_show_model:by_length'" in said and "--candidates NAME" in said
 
 
 def test_lists_that_a_task_lacks_are_named_as_lacking(capsys: pytest.CaptureFixture[str]) -> None:
     words = (
         "run",
-        "rerank:test_cli_show_model:by_length",
+        "rerank:tests.cli.test_show_model:by_length",
         "--candidates",
         "hybrid",
         "-t",
@@ -333,7 +333,7 @@ def test_files_that_say_nothing_are_no_trouble(data: Any, tmp_path: Path) -> Non
 
 
 def test_a_function_needs_no_package(data: Any) -> None:
-    here = data("show", "model", "rerank:test_cli_show_model:by_length")["machine"]
+    here = data("show", "model", "rerank:tests.cli.test_show_model:by_length")["machine"]
     assert (here["needs"], here["function"], here["installed"]) == (None, True, True)
     away = data("show", "model", "rerank:no_such.module:by_length")["machine"]
     assert (away["needs"], away["function"], away["installed"]) == (None, True, False)

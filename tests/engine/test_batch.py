@@ -555,7 +555,7 @@ def explode(spec: object) -> None:
 def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from steelyard.retrievers import RETRIEVERS
 
-    monkeypatch.setitem(RETRIEVERS._builtins, "explosive", "test_engine:explode")
+    monkeypatch.setitem(RETRIEVERS._builtins, "explosive", "tests.engine.test_batch:explode")
     failed, done = evaluate(["explosive", "bm25"], small_task(), results=tmp_path)
     assert failed.error is not None and (failed.error.type, failed.error.message) == ("OSError", "the weights are gone")
     assert failed.facts.documents == 8 and done.done
@@ -564,7 +564,7 @@ def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, monkeypatch: pyt
 def test_settings_that_no_key_is_made_of_are_one_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     from steelyard.retrievers import RETRIEVERS
 
-    monkeypatch.setitem(RETRIEVERS._builtins, "opaque", "test_engine:Opaque")
+    monkeypatch.setitem(RETRIEVERS._builtins, "opaque", "tests.engine.test_batch:Opaque")
     for opaque in (Opaque(), "opaque"):
         failed, done = evaluate([opaque, "bm25"], small_task())
         assert done.done and failed.error is not None and "cannot be stored in a result" in failed.error.message
@@ -584,7 +584,7 @@ class Opaque(Overlap):
 def test_unknown_family_is_an_error_before_any_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     from steelyard.retrievers import RETRIEVERS
 
-    monkeypatch.setitem(RETRIEVERS._builtins, "never-loaded", "test_engine:heavy")
+    monkeypatch.setitem(RETRIEVERS._builtins, "never-loaded", "tests.engine.test_batch:heavy")
     for wrong in ("bm52", "[bm25, bm52]", "bm52 > rerank:x"):
         with pytest.raises(UnknownName) as unknown:
             evaluate(["never-loaded", wrong], small_task())

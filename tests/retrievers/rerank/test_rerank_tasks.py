@@ -30,6 +30,7 @@ from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 from steelyard.types.protocols import Tick, Unjudged, no_tick
 from steelyard.vectors.variants import Variant
 
+NEAREST = f"rerank:{__name__}:nearest"
 MTEB = Path(__file__).parents[2] / "parity" / "mteb"
 NAUC = 1e-12
 
@@ -146,11 +147,11 @@ def test_a_reranker_alone_ranks_the_candidates_of_the_task() -> None:
     task = reranking()
     texts = dict(zip(task.corpus.texts, task.corpus.ids, strict=True))
     assert len(texts) < len(task.corpus), "some texts are there twice, and tie"
-    found = one("rerank:test_reranking:nearest", task)
+    found = one(NEAREST, task)
     dense = one(DenseRetriever("dense:minilm", encoder()), task)
-    assert found.model == "rerank:test_reranking:nearest" and found.notes["rerank"]["pairs"] == len(task.corpus)
+    assert found.model == NEAREST and found.notes["rerank"]["pairs"] == len(task.corpus)
     assert found.score == pytest.approx(dense.score, abs=1e-12)
-    after = one("dense:test_reranking:embedded > rerank:test_reranking:nearest", task)
+    after = one(f"dense:{__name__}:embedded > {NEAREST}", task)
     assert after.score == found.score, "a first stage only orders the same candidates"
 
 
@@ -165,13 +166,13 @@ def embedded(texts: list[str]) -> np.ndarray:
 
 def test_a_reranker_alone_says_what_it_lacks_on_any_other_task() -> None:
     task = replace(reranking(), info=TaskInfo("Fixture/search", type="retrieval"))
-    (found,) = evaluate("rerank:test_reranking:nearest", task)
+    (found,) = evaluate(NEAREST, task)
     assert found.error is not None and "--candidates" in (found.error.hint or "")
 
 
 def test_a_reranking_task_without_candidates_is_a_fault_of_its_own() -> None:
     bare = replace(reranking(), candidates={})
-    (dense, alone) = evaluate([DenseRetriever("dense:m", encoder()), "rerank:test_reranking:nearest"], bare)
+    (dense, alone) = evaluate([DenseRetriever("dense:m", encoder()), NEAREST], bare)
     for found in (dense, alone):
         assert found.error is not None and "top_ranked" in found.error.message
     two = replace(bare, candidates={"bm25": bare.qrels, "hybrid": bare.qrels})
