@@ -197,7 +197,7 @@ def test_a_function_is_a_model():
 
 
 def test_by_name():
-    retriever = load_retriever("late:test_late:spell?backend=python&pool_factor=2")
+    retriever = load_retriever("late:tests.retrievers.test_late:spell?backend=python&pool_factor=2")
     assert retriever.settings["pool_factor"] == 2
     assert retriever.settings["similarity"] == "maxsim"
     index = retriever.index(CORPUS, INFO)
@@ -211,10 +211,10 @@ def test_by_name():
         ("late", None),
         ("late:x:y?pool_factor=half", "pool_factor"),
         ("late:x:y?pool_factor=0.5", "pool_factor"),
-        ("late:test_late:spell?pool=2", "pool"),
+        ("late:tests.retrievers.test_late:spell?pool=2", "pool"),
         ("late:no_such_module:f", None),
-        ("late:test_late:no_such", None),
-        ("late:test_late:spell?backend=rust", "backend"),
+        ("late:tests.retrievers.test_late:no_such", None),
+        ("late:tests.retrievers.test_late:spell?backend=rust", "backend"),
     ],
 )
 def test_invalid_names_report_the_option(name, option):
@@ -366,9 +366,12 @@ def test_a_missing_folder_says_so(tmp_path):
 
 
 def test_a_grid_is_several_models():
-    names = [str(spec) for spec in variants("[bm25, late:test_late:spell?pool_factor=1%2C2]")]
-    assert names == ["[bm25, late:test_late:spell]", "[bm25, late:test_late:spell?pool_factor=2]"]
-    (whole, half) = (load_retriever(spec) for spec in variants("late:test_late:spell?pool_factor=1,2"))
+    names = [str(spec) for spec in variants("[bm25, late:tests.retrievers.test_late:spell?pool_factor=1%2C2]")]
+    assert names == [
+        "[bm25, late:tests.retrievers.test_late:spell]",
+        "[bm25, late:tests.retrievers.test_late:spell?pool_factor=2]",
+    ]
+    (whole, half) = (load_retriever(spec) for spec in variants("late:tests.retrievers.test_late:spell?pool_factor=1,2"))
     assert whole.index(CORPUS, INFO).notes["variant_of"] is None
     index = half.index(CORPUS, INFO)
     assert index.notes["variant_of"] == whole.name

@@ -125,7 +125,7 @@ def test_a_function_is_a_model():
 
 
 def test_caps_by_name():
-    base = "sparse:test_sparse:letters?backend=python"
+    base = "sparse:tests.retrievers.test_sparse:letters?backend=python"
     retriever = load_retriever(f"{base}&document_max_active_dims=1&query_max_active_dims=1")
     assert retriever.settings["document_max_active_dims"] == retriever.settings["query_max_active_dims"] == 1
     index = retriever.index(CORPUS, INFO)
@@ -142,8 +142,8 @@ def test_caps_by_name():
         ("sparse", None),
         ("sparse:x:y?document_max_active_dims=0", "document_max_active_dims"),
         ("sparse:x:y?query_max_active_dims=few", "query_max_active_dims"),
-        ("sparse:test_sparse:letters?top=2", "top"),
-        ("sparse:test_sparse:letters?similarity_fn_name=euclidean", "similarity_fn_name"),
+        ("sparse:tests.retrievers.test_sparse:letters?top=2", "top"),
+        ("sparse:tests.retrievers.test_sparse:letters?similarity_fn_name=euclidean", "similarity_fn_name"),
         ("sparse:no_such_module:f", None),
     ],
 )
@@ -238,7 +238,7 @@ def test_files_that_do_not_fit_say_where(tmp_path):
 
 
 def test_a_grid_of_caps_is_several_models():
-    base = "sparse:test_sparse:letters"
+    base = "sparse:tests.retrievers.test_sparse:letters"
     grid = variants(f"{base}?query_max_active_dims=all,1&document_max_active_dims=2,1")
     assert [str(spec).partition("?")[2] for spec in grid] == [
         "document_max_active_dims=2",
