@@ -236,3 +236,15 @@ def test_the_first_stage_of_a_pipeline_is_its_input_and_costs_are_next_to_the_ga
     piped = ["55.00", "pipeline", "[bm25, dense]", "60.00", "−5.00"]
     assert shown[1] == [*piped, "5", "90.00", "12.5", "0.25"], "equal scores are in the order of depths"
     assert shown[2] == [*piped, "50", "90.00", "125", "0.25"]
+
+
+def test_neighbouring_terms_of_a_query_are_one_mark(page: Any, explorer_site: str) -> None:
+    open_view(page, explorer_site, address("board", "fruit"))
+    marks = """([text, query]) => {
+        const box = document.createElement("div");
+        box.append(...Steelyard.highlight(text, Steelyard.terms(query, [])));
+        return [box.textContent, [...box.querySelectorAll("mark")].map((mark) => mark.textContent)];
+    }"""
+    assert page.evaluate(marks, ["red apple, apples", "red apple"]) == ["red apple, apples", ["red", "apple", "apples"]]
+    text, found = page.evaluate(marks, ["总胆红素偏高的危害", "总胆红素偏高"])
+    assert (text, found) == ("总胆红素偏高的危害", ["总胆红素偏高"])

@@ -80,6 +80,7 @@ def open_tables(folder: WarehouseFolder, manifest: Manifest) -> duckdb.DuckDBPyC
     """Return a connection with a view per table; fact rows of files that changed or are gone are left out."""
     connection: duckdb.DuckDBPyConnection = load_duckdb().connect(":memory:")
     connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET enable_progress_bar = false")  # it would be written into the output of a slow query
     connection.execute("SET python_enable_replacements = false")  # a table is never a Python variable
     for table, names in sorted(manifest.parts.items(), key=lambda item: item[0] != "files"):
         living = " WHERE file_id IN (SELECT file_id FROM files)" if table in FACTS else ""

@@ -10,6 +10,8 @@ Size = tuple[int, int]
 """The documents (or samples) and the queries of a task."""
 STORED_COST = 0.02
 """What a text whose vector is stored takes, relative to one that is encoded, where that is not known."""
+LEAST_LENGTH = 100.0
+"""Bytes that are added to the length of every text: a short one takes time, too, and a long one is truncated."""
 SLOW_START = 4.0
 """A first batch that takes so many times longer than the others includes the opening of the model."""
 SIZES = "tasks of unknown size are as large as the mean of the others"
@@ -283,7 +285,10 @@ class TimeLeft:
     def _scaled(self, size: Size, place: int) -> Size:
         """Return the size with documents as long as the mean; a length that is not known is the mean."""
         length = self._lengths[place] if place < len(self._lengths) else None
-        return (max(1, round(size[0] * length / self._mean_length)), size[1]) if length else size
+        if not length:
+            return size
+        share = (length + LEAST_LENGTH) / (self._mean_length + LEAST_LENGTH)
+        return max(1, round(size[0] * share)), size[1]
 
 
 def spent_on(

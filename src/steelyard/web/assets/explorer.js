@@ -17,8 +17,16 @@
   const stem = (word) => (/^[\p{sc=Latin}\p{sc=Cyrillic}\p{sc=Greek}]{6,}$/u.test(word) ? word.slice(0, Math.max(5, word.length - 3)) : word);
 
   S.terms = (query, stop) => new Set(words(query).filter((w) => w.isWordLike).map((w) => w.segment.toLowerCase()).filter((w) => !(stop || []).includes(w)).map(stem));
-  /** The text with the terms of the query marked. */
-  S.highlight = (text, terms) => words(text).map((w) => (w.isWordLike && terms.has(stem(w.segment.toLowerCase())) ? h("mark", {}, w.segment) : w.segment));
+  /** The text with the terms of the query marked; neighbouring terms, as in Chinese, are one mark. */
+  S.highlight = (text, terms) => {
+    const parts = [];
+    for (const word of words(text)) {
+      const marked = word.isWordLike && terms.has(stem(word.segment.toLowerCase())), last = parts[parts.length - 1];
+      if (last && last.marked === marked) last.text += word.segment;
+      else parts.push({ marked, text: word.segment });
+    }
+    return parts.map((part) => (part.marked ? h("mark", {}, part.text) : part.text));
+  };
 
   function taskChoice(board, t, kind) {
     return h("label", {}, "Task ", h("select", { id: "task", onchange: (e) => (location.hash = S.address([kind, board.slug, e.target.value], {})) },
