@@ -248,3 +248,12 @@ def test_neighbouring_terms_of_a_query_are_one_mark(page: Any, explorer_site: st
     assert page.evaluate(marks, ["red apple, apples", "red apple"]) == ["red apple, apples", ["red", "apple", "apples"]]
     text, found = page.evaluate(marks, ["总胆红素偏高的危害", "总胆红素偏高"])
     assert (text, found) == ("总胆红素偏高的危害", ["总胆红素偏高"])
+
+
+def test_points_of_a_chart_have_names_that_identify_the_model(page: Any, explorer_site: str) -> None:
+    open_view(page, explorer_site, address("board", "fruit"))
+    shown = page.evaluate(
+        "(names) => names.map(Steelyard.pointName)",
+        ["BAAI/bge-m3", "dense:api/words?url=http://host/v1", "bm25 > rerank:api/x?shape=jina&url=http://h/v1/rerank"],
+    )
+    assert shown == ["bge-m3", "dense:api/words", "bm25 > rerank:api/x"]

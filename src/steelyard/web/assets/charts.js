@@ -9,6 +9,7 @@
     parameters: "Parameters", dimension: "Dimension", bytes: "Bytes per document", latency: "Latency of a query (ms)", price: "Price of 1,000 queries",
     seconds: "Evaluation (s)", rate: "Documents per second", tokens: "Longest input (tokens)",
   };
+  const LONGEST = 48;
   /* More of these is better: the front is on the right. */
   S.GAINS = ["rate", "tokens"];
 
@@ -24,6 +25,12 @@
     for (let value = Math.ceil(low / wide) * wide; value <= high; value += wide) out.push(value);
     return out;
   }
+
+  /** The name at a point: without the organisation of a hub and the options of a service, and not longer than the chart allows. */
+  S.pointName = (name) => {
+    const short = (/^[\w.-]+\/[^/]+$/.test(name) ? name.slice(name.indexOf("/") + 1) : name).replace(/[?&](url|shape)=[^&\]> ]*/g, "");
+    return short.length > LONGEST ? `${short.slice(0, LONGEST - 1)}…` : short;
+  };
 
   S.scatter = (points, cost, onbrush) => {
     const xs = points.map((p) => p.x), ys = points.flatMap((p) => (p.low === undefined ? [p.y] : [p.y, p.low, p.high]));
@@ -69,7 +76,7 @@
   function labels(root, front, cost, px, py) {
     const boxes = [], gain = S.GAINS.includes(cost);
     for (const point of [...front].sort((a, b) => b.y - a.y)) {
-      const text = point.name.split("/").pop(), width = 6.4 * text.length, before = px(point.x) - 6 - width, after = px(point.x) + 6;
+      const text = S.pointName(point.name), width = 6.4 * text.length, before = px(point.x) - 6 - width, after = px(point.x) + 6;
       const x = gain ? (after + width < WIDTH ? after : before) : before > LEFT ? before : after, y = py(point.y) - 8;
       if (boxes.some((box) => x < box.x + box.width && box.x < x + width && Math.abs(box.y - y) < 14)) continue;
       boxes.push({ x, y, width });

@@ -24,6 +24,7 @@
     const chosen = new Set(S.list(options.brush)), brushed = chosen.size > 0;
     const clear = brushed && h("button", { type: "button", onclick: () => S.change({ brush: "" }) }, "Clear selection");
     if (points.length < 2) return [h("div", { class: "row" }, choice, clear), h("p", {}, "Fewer than two complete models have this cost.")];
+    const unknown = rows.filter((row) => !row.partial).length - points.length;
     const front = S.front(points, cost), names = new Set(front.map((point) => point.name));
     const columns = [
       { key: "model", label: "Model", up: true, value: (p) => p.name, cell: (p) => S.modelLink(board, p.model) },
@@ -37,7 +38,7 @@
       h("div", { class: "row" }, choice, clear, brushed && h("a", { class: "button", href: S.address(["board", board.slug], { ...options, sort: "" }) }, "Show these on the leaderboard")),
       S.figure(S.scatter(points, cost, (inside) => S.change({ brush: S.joined(inside.map((point) => point.name)) })),
         [legend("top", "Pareto front: no other model is better and cheaper"), legend("", "other models"), points.some((p) => p.own) && legend("mine", "mine"),
-          ` ${points.length} complete models; vertical lines are 95 % intervals. Drag over points to select them.`]),
+          ` ${points.length} complete models${unknown ? `, ${unknown} without this cost are left out` : ""}; vertical lines are 95 % intervals. Drag over points to select them.`]),
       h("h2", {}, brushed ? "Selected models" : "Pareto front"),
       S.grid(`${board.slug}-${cost}`, "Models", columns, listed, options, { first: "mean:down" }),
     ];

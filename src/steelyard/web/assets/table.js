@@ -9,7 +9,7 @@
   /** A model name whose organisation is quieter than the rest. */
   S.modelName = (name) => {
     const cut = /^[\w.-]+\//.test(name) ? name.indexOf("/") + 1 : 0;
-    return cut ? [h("span", { class: "org" }, name.slice(0, cut)), name.slice(cut)] : name;
+    return cut ? [h("span", { class: "org" }, name.slice(0, cut)), S.breakable(name.slice(cut))] : S.breakable(name);
   };
   S.modelLink = (board, m) => h("a", { class: "name", href: S.address(["model", board.slug, board.models[m].name], {}) }, S.modelName(board.models[m].name));
   S.taskLink = (board, t) => h("a", { href: S.address(["task", board.slug, board.tasks[t].name], {}) }, board.tasks[t].name);
