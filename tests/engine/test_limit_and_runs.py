@@ -23,7 +23,7 @@ from steelyard.engine.limit import limited
 from steelyard.engine.plan import Conditions, ResultLookup
 from steelyard.engine.rescore import rescore
 from steelyard.engine.runs import run_bytes, saved_run
-from steelyard.errors import ResultError
+from steelyard.errors import ResultError, UsageError
 from steelyard.results import ResultStore
 from steelyard.results.store import attachment_path
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
@@ -274,3 +274,25 @@ def test_limit_with_documents_keeps_what_is_judged_and_a_sample_of_the_others() 
     fewest = limited(limited(task, 99, seed=3, documents=True), 1, seed=3, documents=True)
     assert isinstance(fewest, Task) and len(fewest.corpus) >= 10
     assert limited(task, 100, seed=3, documents=True) is task
+
+
+def test_ten_other_documents_stay_for_each_query_with_their_titles() -> None:
+    corpus = Corpus(
+        tuple(f"d{n}" for n in range(100)),
+        tuple(f"text {n}" for n in range(100)),
+        tuple(f"title {n}" for n in range(100)),
+    )
+    queries = Queries(tuple(f"q{n}" for n in range(50)), ("query",) * 50)
+    judged = Qrels.of(np.arange(50), [0] * 50, [1] * 50, queries=50)  # all of them by the first document
+    small = limited(Task(TaskInfo("Mine/one"), corpus, queries, judged), 1, seed=3, documents=True)
+    assert isinstance(small, Task) and len(small.corpus) == 11 and small.qrels.rows.tolist() == [0]
+    assert small.corpus.ids[0] == "d0" and small.corpus.titles is not None
+    texts = zip(small.corpus.ids, small.corpus.bodies, small.corpus.titles, strict=True)
+    assert all((body, title) == (f"text {id_[1:]}", f"title {id_[1:]}") for id_, body, title in texts)
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_is_at_least_one(limit: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        limited(small_task(), limit, 0)
+    assert (caught.value.option, caught.value.found) == ("limit", limit)

@@ -123,10 +123,22 @@ def test_every_type_of_mteb_has_a_task_here() -> None:
 
 
 def test_limits_keep_texts_with_their_summaries_and_labels() -> None:
-    from steelyard.engine.limit import limited
+    from steelyard.engine.limit import limited, sample
 
     summaries, several = limited(mteb_parts.summaries(), 5, 0), limited(mteb_parts.multilabel(), 9, 0)
     assert isinstance(summaries, SummaryTask) and isinstance(several, LabelTask)
     assert len(summaries.gold) == len(summaries.human) == 5 and len(several.labels) == 9
     pairs = limited(mteb_parts.bitext(), 20, 0)
     assert isinstance(pairs, PairTask) and np.array_equal(pairs.gold, np.ones(20))
+    rows = sample(len(mteb_parts.bitext()), 20, 0)
+    assert pairs.first == tuple(mteb_parts.bitext().first[row] for row in rows)
+    assert pairs.second == tuple(mteb_parts.bitext().second[row] for row in rows)
+    whole = mteb_parts.summaries()
+    rows = sample(len(whole), 5, 0)
+    assert [*summaries.human] == [whole.human[row] for row in rows] and [*summaries.machine] == [
+        whole.machine[row] for row in rows
+    ]
+    labelled = mteb_parts.multilabel()
+    known = dict(zip(labelled.texts, labelled.labels, strict=True))
+    assert all(known[text] == label for text, label in zip(several.texts, several.labels, strict=True))
+    assert list(sample(9, 4, 1)) == sorted(set(sample(9, 4, 1))) and set(sample(9, 4, 1)) < set(sample(9, 5, 1))
