@@ -69,11 +69,12 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 def mutations(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
     """Yield line, description and syntax tree of every mutant."""
     spared = {id(node) for node in _spared(tree)}
+    named = {id(node.value): f"{node.arg}=" for node in ast.walk(tree) if isinstance(node, ast.keyword)}
     for index, node in enumerate(ast.walk(tree)):
         for description in () if id(node) in spared else _changes(node):
             mutant = copy.deepcopy(tree)
             _apply(next(islice(ast.walk(mutant), index, None)), description)
-            yield getattr(node, "lineno", 0), description, mutant
+            yield getattr(node, "lineno", 0), named.get(id(node), "") + description, mutant
 
 
 def _spared(tree: ast.Module) -> Iterator[ast.AST]:

@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.engine.plan import Conditions
 from steelyard.results import Failure, Miss, QueryScores, Result, ResultStore, TaskFacts
-from steelyard.results.keys import SCORING_VERSION, digest, result_key, settings_hash
+from steelyard.results.keys import SCORING_VERSION, digest, model_slug, result_key, settings_hash, task_slug
 from steelyard.results.result_parts import SCHEMA_VERSION
 from steelyard.types import Interval
 
@@ -63,6 +63,12 @@ def test_settings_hash_and_key() -> None:
     assert result_key(SETTINGS, TASK, FACTS) == KEY
     alone = TaskFacts("en", ("en",), data_hash=FACTS.data_hash, ignore_identical_ids=True)
     assert result_key(SETTINGS, TASK, alone) == "23564371cf35feb62f62ae26832b0ae3"
+
+
+def test_hashes_of_any_text_and_lengths_of_names() -> None:
+    assert digest({"ä": "日本", "x": [1, 2.5, None, True]}) == "9bfae1312df2cc4cda7e1656283bda2d"
+    assert digest(float("nan")) == digest(None)
+    assert model_slug("a" * 300) == "a" * 120 and task_slug("a" * 300) == "a" * 120 + "-b1508e"
 
 
 def test_conditions_in_the_key() -> None:

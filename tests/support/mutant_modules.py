@@ -14,7 +14,13 @@ PAGES = (
     "reports/test_pages_texts.py",
     "reports/test_pages_advice.py",
 )
-WEB = ("web/test_web_data.py", "web/test_web_details.py", "web/test_web_report.py", "web/test_web_published.py")
+WEB = (
+    "web/test_web_payload.py",
+    "web/test_web_data.py",
+    "web/test_web_details.py",
+    "web/test_web_report.py",
+    "web/test_web_published.py",
+)
 
 CORE: dict[str, tuple[str, ...]] = {
     "metrics/graded.py": METRICS,
@@ -54,5 +60,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "last |= np.diff(gains, append=0.0) != 0",
         "0.0 -> 1.0",
     ): "the last place is already marked, because the number of its query changes",
+    (
+        "results/keys.py",
+        'text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)',
+        "allow_nan=False -> True",
+    ): "plain() has replaced what is not finite",
 }
 """Module, line and change of mutants that cannot alter an answer, with the reason."""
