@@ -12,18 +12,20 @@ from typing import Any
 
 RECORD = Path(__file__).parent / "record.json"
 MUTANTS = Path(__file__).parents[1] / "mutants.json"
-GOAL = 1_000_000
+ENOUGH, GOAL = 100_000, 1_000_000
 
 
 def load_record() -> dict[str, Any]:
-    """Return what was recorded: `injection` by command and fault, `readers` by name."""
-    empty = {"injection": {}, "readers": {}, "atheris": {}}
-    return empty | (json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {})
+    """Return what was recorded: `injection` by command and fault, `readers` by name, `mutants` by module."""
+    empty: dict[str, Any] = {"injection": {}, "readers": {}, "atheris": {}}
+    stored = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return empty | stored | {"mutants": json.loads(MUTANTS.read_text(encoding="utf-8")) if MUTANTS.exists() else {}}
 
 
 def save_record(record: dict[str, Any]) -> None:
     """Store the record."""
-    RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    own = {name: rows for name, rows in record.items() if name != "mutants"}  # those have a file of their own
+    RECORD.write_text(json.dumps(own, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def write_page(path: Path, record: dict[str, Any]) -> None:
@@ -31,8 +33,7 @@ def write_page(path: Path, record: dict[str, Any]) -> None:
     replace_between(path, "table", "\n".join(injection_table(record["injection"])))
     replace_between(path, "readers", "\n".join(reader_table(record["readers"])))
     replace_between(path, "atheris", "\n".join(atheris_table(record["atheris"])))
-    if MUTANTS.exists():
-        replace_between(path, "mutants", "\n".join(mutant_table(json.loads(MUTANTS.read_text(encoding="utf-8")))))
+    replace_between(path, "mutants", "\n".join(mutant_table(record["mutants"])))
 
 
 def injection_table(rows: dict[str, dict[str, dict[str, int]]]) -> list[str]:
@@ -65,13 +66,22 @@ def reader_table(rows: dict[str, dict[str, float]]) -> list[str]:
             f"| {GOAL / rate / 60:,.0f} |"
         )
     cases, seconds = (sum(row[name] for row in rows.values()) for name in ("cases", "seconds"))
-    hours = sum(GOAL * row["seconds"] / row["cases"] for row in rows.values() if row["cases"]) / 3600
+    hours = {goal: _hours(rows, goal) for goal in (ENOUGH, GOAL)}
+    done = {goal: sum(row["cases"] >= goal for row in rows.values()) for goal in (ENOUGH, GOAL)}
     return [
         *lines,
         "",
-        f"{cases:,} cases of {len(rows)} readers in {seconds / 60:,.0f} CPU minutes. At these rates a million cases of "
-        f"each of them take {hours:,.0f} CPU hours: `make faults CASES=1000000` continues from here.",
+        f"{cases:,} cases of {len(rows)} readers in {seconds / 60:,.0f} CPU minutes. {done[ENOUGH]} readers have "
+        f"{ENOUGH:,} cases; at these rates the rest needs {hours[ENOUGH]:,.1f} CPU hours. {done[GOAL]} have a "
+        f"million, which needs {hours[GOAL]:,.0f} CPU hours more for all: `make faults CASES=1000000` continues "
+        "from here.",
     ]
+
+
+def _hours(rows: dict[str, dict[str, float]], goal: int) -> float:
+    """Return the CPU hours that are left until every reader has that many cases, at the rates of the record."""
+    left = (max(goal - row["cases"], 0) * row["seconds"] / row["cases"] for row in rows.values() if row["cases"])
+    return sum(left) / 3600
 
 
 def atheris_table(rows: dict[str, dict[str, int]]) -> list[str]:
@@ -86,7 +96,7 @@ def mutant_table(rows: dict[str, dict[str, Any]]) -> list[str]:
     """Return how many mutants of each module the tests kill, and those that survive."""
     lines = ["| module | mutants | equivalent | killed | survived |", "|---|---|---|---|---|"]
     for name, row in sorted(rows.items()):
-        survived = ", ".join(f"`{one}`" for one in row["survived"]) or "-"
+        survived = ", ".join(f"`{one}`".replace("|", "\\|") for one in row["survived"]) or "-"
         lines.append(f"| {name} | {row['mutants']} | {row['equivalent']} | {row['killed']} | {survived} |")
     counts = {key: sum(row[key] for row in rows.values()) for key in ("mutants", "equivalent", "killed")}
     real = counts["mutants"] - counts["equivalent"]

@@ -45,7 +45,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "results/summary.py": ("results/test_results.py", "results/test_results_view.py", "compat/test_mteb_summary.py"),
     "engine/limit.py": ("engine/test_engine_limit_and_runs.py", "retrievers/test_safeguards.py", "datasets/test_samples_other_types.py"),
     "http/retry.py": ("http/test_client.py", "http/test_api_traffic.py"),
-    "datasets/tables/jsonlines.py": ("datasets/test_datasets_odd_files.py", "datasets/test_datasets_formats.py", "datasets/test_datasets_validation.py", "datasets/test_limits.py"),
+    "datasets/tables/jsonlines.py": ("datasets/test_json_by_line.py", "datasets/test_datasets_odd_files.py", "datasets/test_datasets_formats.py", "datasets/test_datasets_validation.py", "datasets/test_limits.py", "datasets/test_samples_own.py", "datasets/test_samples_validation.py"),
     "reports/pages/findings/task_findings.py": PAGES,
     "reports/pages/findings/text_findings.py": PAGES,
     "reports/pages/findings/group_findings.py": (*PAGES, "reports/test_pages_groups.py"),

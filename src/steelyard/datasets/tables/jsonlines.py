@@ -224,9 +224,9 @@ def _lists(values: list[Any], name: str, report: Report) -> Any:
 
 def _texts(values: list[Any], field: Field, name: str, report: Report) -> Any:
     """Return texts, or ids; ids may be numbers if all of them are."""
-    # A bool is an int in Python, but not an id.
+    # A bool is an int in Python, but neither an id nor a text.
     numbers = [row for row, value in enumerate(values, 1) if type(value) is int]
-    others = [row for row, value in enumerate(values, 1) if not isinstance(value, str | int | None)]
+    others = [row for row, value in enumerate(values, 1) if type(value) not in (str, int, type(None))]
     strings = len(values) - len(numbers) - len(others) - values.count(None)
     if rows := others or (numbers if field.kind == "text" else []):
         remedy = "write every id as a string" if field.kind == "id" else ""
