@@ -33,8 +33,8 @@ CHARACTER_STEP = 0x9E3779B97F4A7C15 | 1
 """The odd number whose powers order the characters of a word in its hash."""
 MASK = (1 << 64) - 1
 MOST_TEXTS = 2_000
-MOST_CHARACTERS = 4_000_000
-"""Texts and characters that are tokenised at a time."""
+MOST_CHARACTERS = 1 << 17
+"""Texts and characters that are tokenised at a time: an array of a number for each character is 1 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Tokens:
 def batches(texts: Sequence[str]) -> Iterator[slice]:
     """Yield slices of the texts that are small enough to be tokenised at a time: their arrays fit into the cache.
 
-    >>> [(part.start, part.stop) for part in batches(["a" * 2_000_000] * 3)]
+    >>> [(part.start, part.stop) for part in batches(["a" * (MOST_CHARACTERS // 2)] * 3)]
     [(0, 2), (2, 3)]
     """
     start = characters = 0

@@ -141,7 +141,8 @@ def _is_message(item: Any) -> bool:
 def parse(block: bytes, first_row: int, columns: TextColumns, schema: Any) -> Batch:
     """Parse whole lines: fast where all are regular, else line by line."""
     rows = block.count(b"\n") + (not block.endswith(b"\n"))
-    if _BARE_NULL.search(block):  # the parser of Arrow reads past the end of its memory
+    # The parser of Arrow reads past the end of its memory for a line that is null. Most blocks do not have the word.
+    if b"null" in block and _BARE_NULL.search(block):
         return parse_lines(block, first_row, rows, columns)
     batch = _parse_fast(block, first_row, rows, columns, schema) if schema is not None else None
     return batch if batch is not None else parse_lines(block, first_row, rows, columns)
