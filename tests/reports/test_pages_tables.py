@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from steelyard.reports.pages import GroupValues, TaskValues, measure_group
 from steelyard.reports.pages.measure.part_values import Leakage, Lengths, Positives, ProfileValues, Source, Spread
 from steelyard.reports.pages.render.blocks import Bullets, Page, Table
 from steelyard.reports.pages.render.group_page import group_page
+from steelyard.reports.pages.render.tables import bibtex
 from steelyard.reports.pages.render.task_page import task_page
 
 PUBLISHED: dict[str, Any] = json.loads(
@@ -127,3 +129,11 @@ def test_a_table_has_as_many_cells_as_columns() -> None:
             for block in section.blocks:
                 if isinstance(block, Table):
                     assert {len(row) for row in block.rows} == {len(block.columns)}
+
+
+def test_bibtex_keys_of_several_tasks_are_unique() -> None:
+    """Each task makes its own keys, so that two papers of a group may get the same one."""
+    entries = [f"@misc{{mteb2024,\n  title = {{{{{title}}}}},\n}}" for title in ("mteb/a", "mteb/b", "mteb/a")]
+    found = bibtex([Source("x", "2024", "paper", "-", bibtex=entry) for entry in entries])
+    assert found is not None
+    assert re.findall(r"@misc\{([^,]+),", found.text) == ["mteb2024", "mteb2024-2"]

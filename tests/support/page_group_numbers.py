@@ -55,6 +55,10 @@ class Group:
         assert max(high for (better, _), (_, (_, high)) in self.compared.items() if better == self.best) >= 0.05
         return [self.count, self.means[self.best]]
 
+    def on_group_too_few(self, place: Place) -> list[Any]:
+        assert 2 / 2**self.count * len(self.compared) >= 0.05
+        return [self.count, self.means[self.best]]
+
     def on_shape(self, place: Place) -> list[Any]:
         means = sorted(float(np.mean(one.oracle.characters("Documents"))) for one in self.tasks.values())
         return [means[0], means[-1]]

@@ -11,7 +11,7 @@ from steelyard.reports.pages.findings.metric_findings import near_ceiling
 from steelyard.reports.pages.findings.sentences import Finding, P, finding, language_name, listed
 from steelyard.reports.pages.measure.page_inputs import LABELS, Kind
 from steelyard.reports.pages.measure.page_values import MULTILINGUAL, GroupValues, TaskValues
-from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SMALL_CORPUS, SOME
+from steelyard.reports.pages.thresholds import EXTREMES, MOST, NEAR_CEILING, SIGNIFICANT, SMALL_CORPUS, SOME
 
 
 def overview(group: GroupValues) -> Iterator[Finding]:
@@ -48,6 +48,8 @@ def lead(group: GroupValues) -> Iterator[Finding]:
     if tests and all(test.significant for test in tests):
         others = listed([LABELS[test.worse] for test in tests])
         yield finding("group_lead", others=others, p=P(max(test.p_value for test in tests)), **facts)
+    elif 2 * len(group.comparisons) >= SIGNIFICANT * 2 ** len(group.tasks):  # the smallest p-value is not below
+        yield finding("group_too_few", **facts)
     else:
         yield finding("group_no_lead", **facts)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.reports.pages.findings.sentences import Finding, finding, listed
-from steelyard.reports.pages.measure.page_inputs import LABELS, METRIC_NAMES
+from steelyard.reports.pages.measure.page_inputs import LABELS, METRIC_NAMES, Kind
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
+from steelyard.reports.pages.measure.part_values import PublishedScore
 
 
 def of_task(task: TaskValues) -> Iterator[Finding]:
@@ -23,17 +24,20 @@ def of_task(task: TaskValues) -> Iterator[Finding]:
     outside = [one for one in known if not one.inside]
     if known and not outside:
         yield finding("all_inside", count=len(known))
+    sides: dict[tuple[Kind, str], list[PublishedScore]] = {}
     for one in outside:
-        assert one.interval is not None
+        sides.setdefault((one.kind, "above" if one.difference > 0 else "below"), []).append(one)
+    for (kind, side), scores in sides.items():
         yield finding(
-            "outside_interval",
-            label=LABELS[one.kind],
-            metric=METRIC_NAMES[one.metric],
-            distance=abs(one.difference),
-            side="above" if one.difference > 0 else "below",
-            low=one.interval.low,
-            high=one.interval.high,
+            "outside_interval", label=LABELS[kind], side=side, differences=listed([_distance(one) for one in scores])
         )
+
+
+def _distance(one: PublishedScore) -> str:
+    """Return the distance from a published score with the interval of the difference."""
+    assert one.interval is not None
+    interval = f"[{one.interval.low:+.4f}, {one.interval.high:+.4f}]"
+    return f"{abs(one.difference):.4f} {interval} in {METRIC_NAMES[one.metric]}"
 
 
 def _same_data(task: TaskValues) -> Iterator[Finding]:

@@ -170,8 +170,7 @@ TEMPLATES = {
     "searched_here": "Searched for this page, possibly with another model or other settings than the published "
     "lists: {names}.",
     "all_inside": "All {count:published score} with an interval are within it: no difference is significant.",
-    "outside_interval": "{label} is {distance:.4f} {side} the published {metric} [{low:+.4f}, {high:+.4f}], a "
-    "significant difference.",
+    "outside_interval": "{label} is significantly {side} the published scores: by {differences}.",
     "not_published": "{name} has no published scores for this task.",
     # group
     "group_size": "{name} contains {tasks:task} with {queries:query}, {documents:split-local document} and "
@@ -184,6 +183,8 @@ TEMPLATES = {
     "group_no_languages": "No task declares a language.",
     "group_lead": "Over {tasks:task}, {best} is significantly better than {others}: mean nDCG@10 {score:.4f} "
     "(largest p {p}; each task counts once).",
+    "group_too_few": "{best} has the highest mean nDCG@10 over {tasks:task}, {score:.4f}; so few tasks cannot show a "
+    "significant difference between profiles.",
     "group_no_lead": "Over {tasks:task}, no profile is significantly better than every other; {best} has the "
     "highest mean nDCG@10, {score:.4f}.",
     "group_wins_all": "It is significantly better than all others on every task.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from steelyard.reports.pages.findings.sentences import language_name, script_name
@@ -204,9 +205,14 @@ def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
 
 
 def bibtex(found: Sequence[Source]) -> Code | None:
-    """Return the BibTeX entries of the sources."""
-    entries = "\n\n".join(dict.fromkeys(one.bibtex for one in found if one.bibtex))
-    return Code(entries, "bibtex") if entries else None
+    """Return the BibTeX entries of the sources; those of several tasks may have the same key, which gets a number."""
+    keys: Counter[str] = Counter()
+    entries = []
+    for entry in dict.fromkeys(one.bibtex for one in found if one.bibtex):
+        head, comma, rest = entry.partition(",")
+        keys[head] += 1
+        entries.append(f"{head}{f'-{keys[head]}' if keys[head] > 1 else ''}{comma}{rest}")
+    return Code("\n\n".join(entries), "bibtex") if entries else None
 
 
 def leakage_metadata(task: TaskValues) -> Bullets:
