@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
+from steelyard.reports.pages.render.blocks import Page, Section, Table
+from steelyard.reports.pages.render.html_page import html_page
+
 SHARED = ("paper", "ink", "soft", "line", "wash", "accent", "good", "bad")
 
 
@@ -20,3 +23,12 @@ def test_pages_have_the_colours_and_the_typeface_of_the_leaderboard() -> None:
         assert {name: ours[name] for name in SHARED} == {name: theirs[name] for name in SHARED}
     faces = [re.search(r"font: 15px/[\d.]+ ([^;]+);", css) for css in (page, board)]
     assert faces[0] and faces[1] and faces[0][1] == faces[1][1]
+
+
+def test_tables_of_texts_become_blocks_on_narrow_screens() -> None:
+    """Also if the texts are short: their columns are next to each other, and the last ones would be out of view."""
+    short = Table(("Query", "Positive document"), (("Oslo [4 chars]", "a city [6 chars]"),))
+    counts = Table(("Task", "Queries"), (("el", "400"),))
+    for table, blocks in ((short, True), (counts, False)):
+        html = html_page(Page("x", "x", (Section("S", (table,)),)))
+        assert ('class="texts"' in html) == blocks == ('data-label="Query"' in html)

@@ -89,8 +89,8 @@ def _table(table: blocks.Table) -> Markup:
     numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
     kinds = ["number" if is_number else None for is_number in numeric]
     head = (tag("th", name, class_=kind) for name, kind in zip(table.columns, kinds, strict=True))
-    # Rows with long texts become blocks on narrow screens, each cell with the name of its column.
-    texts = any(len(cell) >= _LONG for row in table.rows for cell in row)
+    # Rows with long texts or texts of the data become blocks on narrow screens, each cell with the name of its column.
+    texts = any(len(cell) >= _LONG or LENGTH.search(cell) for row in table.rows for cell in row)
     body = (tag("tr", *cells) for cells in _linked(table, kinds, table.columns if texts else [None] * len(kinds)))
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="texts" if texts else None)
     return join(tag("div", whole, class_="scroll"), tag("p", table.note, class_="soft") if table.note else None)
