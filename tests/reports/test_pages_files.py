@@ -100,7 +100,7 @@ def test_a_length_runs_from_left_to_right_after_any_text() -> None:
     page = Page("Toy", "toy", (Section("Example Data", (Table(("Query", "Positive document"), (cells,)),)),))
     html = html_page(page)
     assert '<td dir="auto" data-label="Query">أين يقع النهر؟ <bdi dir="ltr">[14 chars]</bdi></td>' in html
-    assert '<td dir="auto">where is it? <bdi dir="ltr">[12 chars]</bdi></td>' in html
+    assert '<td dir="auto" data-label="Positive document">where is it? <bdi dir="ltr">[12 chars]</bdi></td>' in html
     row = markdown(page).splitlines()[-1]
     assert row == "| \u2068أين يقع النهر؟\u2069 \u2066\\[14 chars\\]\u2069 | where is it? \\[12 chars\\] |"
 

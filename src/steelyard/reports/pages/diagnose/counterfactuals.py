@@ -14,14 +14,13 @@ from steelyard.reports.pages.diagnose.evidence import Evidence
 from steelyard.reports.pages.diagnose.failure_classes import Ranking
 from steelyard.reports.pages.measure.diagnosis_values import Counterfactual
 from steelyard.reports.pages.measure.page_inputs import SAFEGUARD_DEPTH, Kind
+from steelyard.reports.pages.measure.text_languages import UNCLEAR
 from steelyard.reports.pages.thresholds import FEWEST, LONGER, SIGNIFICANT, SOME
 from steelyard.retrievers.bm25.retriever import Bm25
 from steelyard.stats.corrections import holm
 from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Corpus, Float64, Run, Task
 
-UNCLEAR = 0.25
-"""Lists are not filtered by language if more than this share of the documents is undecided."""
 HEADS = (256, 1024)
 """Numbers of characters to which documents are truncated."""
 SHORT_LIST = 50
@@ -69,7 +68,7 @@ def _languages(evidence: Evidence, rankings: Sequence[Ranking]) -> Iterator[Chan
     languages = evidence.reading.document_languages
     shares = {code: count / max(len(languages), 1) for code, count in Counter(languages).items()}
     hidden = shares.pop(UNDECIDED, 0.0)
-    if sum(share >= SOME for share in shares.values()) < 2 or hidden > UNCLEAR:
+    if sum(share >= SOME for share in shares.values()) < 2 or hidden > UNCLEAR:  # too many are undecided
         return
     sought = [{languages[row] for row in rows} | {UNDECIDED} for rows in evidence.positives]
     for ranking in rankings:

@@ -57,6 +57,7 @@ TEMPLATES = {
     "identified.",
     "few_languages": "The language of {hidden:.2%} of {what} could not be identified; the others are in "
     "{count:language}: {shares}.",
+    "few_in_language": "The language of {hidden:.2%} of {what} could not be identified; the others are in {language}.",
     "scripts": "The {what} are written in {count:script}: {shares}.",
     "scripts_and_none": "The {what} are written in {count:script}: {shares}; {none:.2%} have no letters.",
     "even_pairs": "All {pairs:pair} of a query and a relevant document are in {relation}.",

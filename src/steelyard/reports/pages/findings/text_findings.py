@@ -154,6 +154,8 @@ def _languages(what: str, shares: Mapping[str, float]) -> Finding:
     if known[first] >= NEARLY_ALL:
         facts = {"what": what, "language": language_name(first), "share": known[first]}
         return finding("nearly_one_language", hidden=hidden, **facts) if hidden else finding("main_language", **facts)
+    if len(known) == 1:
+        return finding("few_in_language", what=what, language=language_name(first), hidden=hidden)
     if hidden > MOST:
         return finding("few_languages", what=what, count=len(known), shares=_shares(known), hidden=hidden)
     if hidden:

@@ -37,6 +37,9 @@ BRIEF = 8
 ERRORS = 0.01
 """Share of texts whose language is expected to be identified wrongly."""
 
+UNCLEAR = 0.25
+"""From this share of undecided texts on, a language of very few texts is taken for an error."""
+
 CLOSE = (("da", "no"), ("hr", "sr"), ("id", "ms"), ("es", "gl", "ca"), ("cs", "sk"), ("nl", "af"))
 """Languages that are often mistaken for each other: a declared one is not contradicted by another of its group."""
 
@@ -118,7 +121,12 @@ def _languages(
         habits.get(_SCRIPT_OF.get(script, script), UNDECIDED) if code == UNDECIDED else code
         for code, script in zip(detected, written, strict=True)
     ]
-    return [UNDECIDED if doubtful else code for code, doubtful in zip(decided, odd, strict=True)]
+    clear = [UNDECIDED if doubtful else code for code, doubtful in zip(decided, odd, strict=True)]
+    counts = Counter(clear)
+    # Where many texts are names, a language of very few of them is an error of identification.
+    many = counts.pop(UNDECIDED, 0) > UNCLEAR * len(clear)
+    rare = {code for code, count in counts.items() if many and count < min(FEW, ERRORS / 2 * len(clear))}
+    return [UNDECIDED if code in rare else code for code in clear]
 
 
 def _undeclared(
