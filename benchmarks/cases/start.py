@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 
 from cases import bm25
 from harness.case import Case, Contestant
+from harness.inputs import kept
 
-FOLDER = Path(tempfile.gettempdir()) / "steelyard-bench-start"
 STEELYARD = ("python", "-m", "steelyard")
 MTEB = """
 import json, sys, warnings
@@ -24,18 +23,19 @@ print(json.dumps({"checks": {}}))
 """
 
 
-def folder() -> str:
+def make() -> Path:
     """Return a task folder of 2,000 documents and 100 queries, which is written once."""
-    if not (FOLDER / "qrels.tsv").exists():
-        FOLDER.mkdir(exist_ok=True)
-        texts, asked, rows, _ = bm25.make(2000, 100, "en")
-        for name, some in (("corpus", texts), ("queries", asked)):
-            lines = [json.dumps({"_id": f"{name[0]}{n}", "text": text}) for n, text in enumerate(some)]
-            (FOLDER / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        judged = [f"q{query}\tc{row}\t1" for query, row in enumerate(rows.tolist())]
-        lines = ["query-id\tcorpus-id\tscore", *judged]
-        (FOLDER / "qrels.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(FOLDER)
+    return kept("start-2000x100", _write)
+
+
+def _write(folder: Path) -> None:
+    texts, asked, rows, _ = bm25.make(2000, 100, "en")
+    for name, some in (("corpus", texts), ("queries", asked)):
+        lines = [json.dumps({"_id": f"{name[0]}{n}", "text": text}) for n, text in enumerate(some)]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    judged = [f"q{query}\tc{row}\t1" for query, row in enumerate(rows.tolist())]
+    lines = ["query-id\tcorpus-id\tscore", *judged]
+    (folder / "qrels.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 BARE = Contestant("python -c pass", ("python", "-c", "pass"))
@@ -65,8 +65,8 @@ CASES = [
         "start-first-score",
         "From the command to the first score: BM25 on 2,000 documents and 100 queries from a folder",
         (
-            Contestant("steelyard", (*STEELYARD, "run", "bm25", "-t", folder(), "--quiet")),
-            Contestant("mteb", ("python", "-c", MTEB, folder()), "mteb"),
+            Contestant("steelyard", (*STEELYARD, "run", "bm25", "-t", "INPUT", "--quiet")),
+            Contestant("mteb", ("python", "-c", MTEB, "INPUT"), "mteb"),
         ),
         rounds=3,
     ),

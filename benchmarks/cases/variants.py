@@ -116,7 +116,7 @@ CASES = [
         "A model and 19 variants of 10,000 documents x 200 queries x 384 dimensions, nDCG@10 of each",
         (
             Contestant("steelyard", "ours"),
-            Contestant("sentence-transformers, faiss", "with_sentence_transformers", "mteb"),
+            Contestant("sentence-transformers, faiss", "with_sentence_transformers", "sentence-transformers"),
         ),
         rounds=5,
         by="cpu",

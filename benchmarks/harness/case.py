@@ -2,7 +2,11 @@
 
 A module of `benchmarks/cases` has a list `CASES`, a function `make(**arguments)` that returns the input, and for each
 contestant a function that takes the input, imports and prepares what is not measured, and returns the work: a function
-without arguments. What the work returns are numbers by name that must agree between the contestants.
+without arguments. What the work returns are numbers by name. Those that ours and a peer both have must agree.
+
+Numbers with these names are not compared but shown: `tokens`, of which the page makes tokens a second, and
+`limit_gflop`, `limit_memory_gb` and `limit_disk_mb`: what any program has to compute, copy or read for this work. With
+the measured limits of the machine they give the time that no program here can be faster than.
 """
 
 from __future__ import annotations
@@ -39,7 +43,10 @@ class Contestant:
 
     name: str
     work: str | Sequence[str]
-    """The name of a function of the case's module, or the words of a command."""
+    """The name of a function of the case's module, or the words of a command.
+
+    Of the words, `python` stands for the interpreter of the environment and `INPUT` for what `make` returns, a path.
+    """
     environment: str = "steelyard"
     """The virtual environment that it runs in; see `environments.py`."""
 
@@ -66,6 +73,12 @@ class Case:
     """Whether it is part of a short run."""
     reason: str = ""
     """Why ours is slower, or does not reach the target, where that is known."""
+    memory_reason: str = ""
+    """Why ours uses more memory than the smallest peer."""
+    note: str = ""
+    """What a reader has to know about the contestants or the input; always shown."""
+    seconds: float = 600.0
+    """The longest time that one process may take, its preparations included."""
     module: str = ""
 
     @property

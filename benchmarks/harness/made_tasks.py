@@ -25,7 +25,8 @@ def vectors_for(some: Sequence[str], dimension: int) -> dict[str, np.ndarray]:
     return dict(zip(some, centres[topic] + 2 * noise, strict=True))
 
 
-def retrieval(documents: int, queries: int, candidates: int = 0) -> Any:
+def retrieval(documents: int, queries: int, candidates: int = 0, highest: int = 2) -> Any:
+    """Return a task with five judged documents for each query, graded from 1 to `highest`."""
     from steelyard.types import Corpus, Qrels, Queries, Ragged, Task, TaskInfo
 
     draw = np.random.default_rng(1)
@@ -40,7 +41,7 @@ def retrieval(documents: int, queries: int, candidates: int = 0) -> Any:
         rows = [np.unique(np.append(judged[5 * q : 5 * q + 5], others[q])) for q in range(queries)]
         offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
         lists["top_ranked"] = Ragged(offsets, np.concatenate(rows).astype(np.int32))
-    grades = draw.integers(1, 3, len(judged))
+    grades = draw.integers(1, highest + 1, len(judged))
     return Task(info, corpus, asked, Qrels.of(np.repeat(np.arange(queries), 5), judged, grades, queries=queries), lists)
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.case import Case, Contestant
-from harness.environments import python_of
+from harness.environments import NotInstalled, python_of
 
 WORKER = Path(__file__).with_name("worker.py")
 LAUNCHER = Path(__file__).with_name("launcher.py")
-SECONDS = 1800
-"""The longest time that one process may take."""
+SHOWN = ("tokens", "limit_gflop", "limit_memory_gb", "limit_disk_mb")
+"""Numbers of a contestant that are not compared."""
 
 
 class Failed(Exception):
@@ -26,6 +29,7 @@ class Failed(Exception):
 
 def measure(case: Case, *, here: bool = False, rounds: int | None = None) -> dict[str, Any]:
     """Return the measurements of a case in the format of the records."""
+    start = time.perf_counter()
     runs: dict[str, list[dict[str, Any]]] = {one.name: [] for one in case.contestants}
     failures: dict[str, str] = {}
     for turn in range(rounds or case.rounds):
@@ -35,9 +39,9 @@ def measure(case: Case, *, here: bool = False, rounds: int | None = None) -> dic
                 continue
             try:
                 runs[one.name].append(_run(case, one, here))
-            except Failed as error:
+            except (Failed, NotInstalled) as error:
                 failures[one.name] = str(error)
-    return summary(case, runs, failures)
+    return summary(case, runs, failures) | {"took": round(time.perf_counter() - start, 1)}
 
 
 def summary(case: Case, runs: dict[str, list[dict[str, Any]]], failures: dict[str, str]) -> dict[str, Any]:
@@ -63,6 +67,8 @@ def summary(case: Case, runs: dict[str, list[dict[str, Any]]], failures: dict[st
         "by": case.by,
         "target": case.target,
         "reason": case.reason,
+        "memory_reason": case.memory_reason,
+        "note": case.note,
         "contestants": contestants,
     }
     ours = contestants[case.ours.name]
@@ -83,54 +89,60 @@ def summary(case: Case, runs: dict[str, list[dict[str, Any]]], failures: dict[st
     return found
 
 
-def _difference(ours: dict[str, float], theirs: dict[str, float]) -> float:
+def _difference(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
     """Return the largest difference of the checks that both have; contestants without common checks cannot agree."""
-    shared = ours.keys() & theirs.keys()
+    mine, other = ({key: value for key, value in one.items() if key not in SHOWN} for one in (ours, theirs))
+    shared = mine.keys() & other.keys()
     if not shared:
-        return 0.0 if not ours and not theirs else float("inf")
-    return max(abs(ours[key] - theirs[key]) for key in shared)
+        return 0.0 if not mine and not other else float("inf")
+    return max(abs(mine[key] - other[key]) for key in shared)
 
 
 def _run(case: Case, one: Contestant, here: bool) -> dict[str, Any]:
+    """Run one contestant in a folder of its own, which is also its place for temporary files."""
     python = python_of(one.environment, here=here)
+    command = not isinstance(one.work, str)
     if isinstance(one.work, str):
         words = [python, str(WORKER), case.module, one.work, json.dumps(dict(case.arguments))]
-        return _worker(words)
-    return _command([python if word == "python" else word for word in one.work])
-
-
-def _environment() -> dict[str, str]:
-    quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONWARNINGS": "ignore"}
-    return {**os.environ, **quiet, "PYTHONPATH": str(WORKER.parents[2] / "src")}
-
-
-def _worker(words: list[str]) -> dict[str, Any]:
+    else:
+        known = {"python": python}
+        if "INPUT" in one.work:
+            known["INPUT"] = str(importlib.import_module(f"cases.{case.module}").make(**case.arguments))
+        words = [sys.executable, "-I", str(LAUNCHER), *(known.get(word, word) for word in one.work)]
+    with tempfile.TemporaryDirectory(prefix="steelyard-bench-", ignore_cleanup_errors=True) as folder:
+        lines = _output(words, folder, case.seconds)
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, env=_environment(), check=False)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"took more than {SECONDS} s") from error
-    if done.returncode:
-        raise Failed((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        found: dict[str, Any] = json.loads(lines[-1])
+        if command:
+            checks = json.loads(lines[-2])["checks"] if len(lines) > 1 and lines[-2].startswith('{"checks"') else {}
+            found |= {"before_mb": 0.0, "checks": checks}
+    except (ValueError, IndexError) as error:
+        raise Failed("printed no measurement") from error
     return found
 
 
-def _command(words: list[str]) -> dict[str, Any]:
-    """Run a command in an empty folder with a home of its own; its last line of output may hold checks as JSON."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**_environment(), "STEELYARD_HOME": folder}
-        done = subprocess.run(
-            [sys.executable, "-I", str(LAUNCHER), *words],
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env=environment,
-            timeout=SECONDS,
-            check=False,
-        )
-    if done.returncode:
-        raise Failed((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    *lines, usage = done.stdout.strip().splitlines()
-    found: dict[str, Any] = json.loads(usage)
-    checks = json.loads(lines[-1])["checks"] if lines and lines[-1].startswith('{"checks"') else {}
-    return found | {"before_mb": 0.0, "checks": checks}
+def _output(words: list[str], folder: str, seconds: float) -> list[str]:
+    """Return the lines that a process prints; it is ended with its children after some time."""
+    quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONWARNINGS": "ignore"}
+    own = {"PYTHONPATH": str(WORKER.parents[2] / "src"), "STEELYARD_HOME": folder, "TMPDIR": folder}
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        cwd=folder,
+        env={**os.environ, **quiet, **own},
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"took more than {seconds:g} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, 9)
+            process.communicate()
+    if process.returncode:
+        raise Failed((errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1])
+    return output.strip().splitlines()
