@@ -33,10 +33,8 @@ def make(passages: int) -> list[str]:
 def english_words() -> list[str]:
     """Return English words: those of the standard library's own documentation."""
     import re
-    import this
     from pydoc_data.topics import topics
 
-    assert this.s
     words = re.findall(r"[a-z]{2,}", " ".join(topics.values()).lower())
     return list(dict.fromkeys(words))[:4000] or bm25.words(4000, "en", np.random.default_rng(0))
 

@@ -150,8 +150,8 @@ def with_json(folder: Path) -> Callable[[], dict[str, float]]:
 
 
 CHECKS = (
-    "Steelyard checks what it reads (ids that occur twice, texts that are missing, judgements of unknown documents) and "
-    "numbers documents by id; the loop with json does none of this."
+    "Steelyard checks what it reads (ids that occur twice, missing texts, judgements of unknown documents) and numbers "
+    "documents by id; the loop with json does none of this."
 )
 CASES = [
     *(

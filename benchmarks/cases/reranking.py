@@ -90,7 +90,7 @@ CASES = [
     Case(
         8,
         f"rerank-{queries}x100",
-        f"Reranking {queries} x 100 pairs with a cross-encoder of MiniLM's shape and weights (6 layers, 384 dimensions)",
+        f"Reranking {queries} x 100 pairs with a cross-encoder of MiniLM's weights (6 layers, 384 dimensions)",
         (
             Contestant("steelyard", "ours"),
             Contestant("sentence-transformers", "with_sentence_transformers", "sentence-transformers"),

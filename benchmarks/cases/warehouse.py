@@ -146,7 +146,7 @@ CASES = [
         tolerance=1e-4,  # the board has scores with five digits
         against="mteb leaderboard",
         note="pandas only pivots and ranks the same cells; mteb makes its two tables from scores in memory.",
-        reason="The view has the descriptions of all models and tasks, flags and stored metrics, from files on the disk.",
+        reason="A view is read with SQL from files and has the descriptions of all models and tasks, and flags.",
         memory_reason="DuckDB keeps pages of the warehouse in memory.",
     ),
     Case(

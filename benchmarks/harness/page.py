@@ -63,10 +63,10 @@ Steelyard side by side with what a user would pick instead. `make bench` measure
 `python benchmarks/run.py --list` lists the cases, each of which is in a file in `benchmarks/cases`.
 
 Every measurement is a fresh process on the same input. Rounds are interleaved; the order changes from round to round.
-Times are medians with the lowest and the highest value. A ratio is the peer's median divided by ours: above 1, Steelyard
-is faster; the head of the column says whether it is one of wall time or of processor time. Memory is the highest
-resident memory of the process during the work. A case is void if the answers of the contestants differ by more than its
-tolerance. Absolute times depend on the machine; compare ratios.
+Times are medians with the lowest and the highest value. A ratio is the peer's median divided by ours: above 1,
+Steelyard is faster; the head of the column says whether it is one of wall time or of processor time. Memory is the
+highest resident memory of the process during the work. A case is void if the answers of the contestants differ by more
+than its tolerance. Absolute times depend on the machine; compare ratios.
 """
 OWN = "Each peer runs in a virtual environment of its own, with the newest versions that install there.\n"
 ONE = "Cases with a mark of their own were measured with all contestants in one environment (`--here`).\n"
@@ -86,8 +86,8 @@ def machine_table(record: dict[str, Any]) -> str:
     lines = [
         "## The machine",
         "",
-        f"{one['cores']} cores of {one['cpu']}, {one.get('ram_gb', '?')} GB of memory, load {one['load']} at the start, "
-        f"Python {one['python']}. Commit `{record['commit']}`{changed}, {record['date']}.",
+        f"{one['cores']} cores of {one['cpu']}, {one.get('ram_gb', '?')} GB of memory, load {one['load']} at the "
+        f"start, Python {one['python']}. Commit `{record['commit']}`{changed}, {record['date']}.",
         "",
         "| measured limit | |",
         "|---|---|",

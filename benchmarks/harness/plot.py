@@ -110,9 +110,8 @@ def growth(cases: list[dict[str, Any]]) -> str:
         at = power * scale
         parts.append(_text(left + at, top + side + 18, f"{10**power:g}", ' text-anchor="middle" fill="#666"'))
         parts.append(_text(left - 8, top + side - at + 4, f"{10**power:g}", ' text-anchor="end" fill="#666"'))
-        parts.append(
-            f'<path d="M{left + at:.1f},{top} V{top + side} M{left},{top + side - at:.1f} H{left + side}" stroke="#eee"/>'
-        )
+        lines_at = f"M{left + at:.1f},{top} V{top + side} M{left},{top + side - at:.1f} H{left + side}"
+        parts.append(f'<path d="{lines_at}" stroke="#eee"/>')
     for number, (title, exponent, points) in enumerate(sorted(lines, key=lambda line: -line[1])):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(map(place, points))

@@ -1,12 +1,10 @@
-"""The benchmark harness: records, ratios, void cases; and a guard that ratios against the peers do not collapse."""
+"""The benchmark harness: records, ratios, void cases, failures, resumed runs, the page and its plots."""
 
 from __future__ import annotations
 
 import json
-import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +46,11 @@ def test_the_page_lists_what_is_lost_first() -> None:
     lost = summary(([2.0], 9.0, {"x": 1.0}), ([1.0], 3.0, {"x": 1.0}), target=4.0, reason="Because of ids.")
     won = summary(([1.0], 1.0, {"x": 1.0}), ([5.0], 3.0, {"x": 1.0})) | {"title": "Won"}
     text = page.losses([won, lost])
-    assert "0.50" in text and "Because of ids." in text and "3.00 x the memory" in text and "Won" not in text
-    assert page.plot([won, lost]).count("<rect") == 3
+    assert "0.50" in text and "3.00 x the memory" in text and "Won" not in text
+    text = page.losses([won, lost | {"memory_reason": "Ids."}])
+    assert text.index("Where Steelyard loses") < text.index("Because of ids.")
+    assert page.explanation(lost) == "", "a reason for the time is none for the memory"
+    assert page.explanation(lost | {"memory_reason": "Ids."}) == "Because of ids. Ids."
 
 
 def test_the_quality_of_every_contestant_is_in_its_line() -> None:
@@ -60,7 +61,7 @@ def test_the_quality_of_every_contestant_is_in_its_line() -> None:
     assert [len(line.split("|")) for line in (head, rule, ours, peer)] == [8] * 4
     assert "0.7500" in ours and "0.7375" in peer
     plain = page.block(summary(([1.0], 1.0, {"x": 1.0}), ([5.0], 3.0, {"x": 1.0})), "")
-    assert "nDCG" not in plain and plain.splitlines()[2] == "| | seconds | CPU s | peak MB | ratio |"
+    assert "nDCG" not in plain and plain.splitlines()[2] == "| | seconds | CPU s | peak MB | ratio (time) |"
 
 
 def test_a_worker_measures_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -79,28 +80,92 @@ def test_a_worker_measures_in_a_process_of_its_own(tmp_path: Path) -> None:
     json.dumps(found)
 
 
-def interleaved(first: Callable[[], Any], second: Callable[[], Any], rounds: int = 7) -> float:
-    """Return the ratio of the medians of processor time, second to first."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for work, spent in zip((first, second), times, strict=True):
-            start = time.process_time()
-            work()
-            spent.append(time.process_time() - start)
-    return statistics.median(times[1]) / statistics.median(times[0])
+def test_the_limit_of_the_machine_is_shown_for_every_contestant() -> None:
+    from harness import page
+
+    ours = ([2.0], 1.0, {"x": 1.0, "limit_gflop": 100.0, "tokens": 1000.0})
+    found = summary(ours, ([5.0], 3.0, {"x": 1.0}))
+    assert "void" not in found and found["difference"] == 0, "what is only shown is not compared"
+    text = page.block(found, "", {"sgemm_gflops": 100.0})
+    head, _, first, peer = text.splitlines()[2:6]
+    assert head.endswith("| tokens/s | of the limit |")
+    assert first.endswith("| 500 | 2 x |") and peer.endswith("| 200 | 5 x |")
+    assert "Limit of the machine: 100 billion operations at the rate of a matrix product, 1 s." in text
 
 
-GUARDS = {"metrics": ("metrics", "with_pytrec_eval", {"queries": 200, "depth": 1000, "documents": 10_000}, 4.0)}
-GUARDS["bm25"] = ("bm25", "with_bm25s_numpy", {"documents": 5000, "queries": 100, "script": "en"}, 2.0)
+def test_a_plot_has_a_bar_a_target_and_the_memory_of_every_case() -> None:
+    from xml.etree import ElementTree
+
+    from harness.plot import growth, plot
+
+    lost = summary(([2.0], 9.0, {"x": 1.0}), ([1.0], 3.0, {"x": 1.0}), target=4.0)
+    won = summary(([1.0], 1.0, {"x": 1.0}), ([5.0], 3.0, {"x": 1.0})) | {"name": "a < b"}
+    drawn = plot([won, lost])
+    texts = [one.text for one in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"a < b", "made", "5.00", "0.50", "5. Metrics"} <= set(texts)
+    assert drawn.count("<circle") == 3, "the legend and two cases"
+    checks = {"exponent": 1.5, "CPU_s_at_10": 1.0, "CPU_s_at_100": 30.0}
+    case = {"title": "By models", "contestants": {"steelyard": {"checks": checks}}}
+    assert "1.50  By models" in growth([case])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", GUARDS)
-def test_the_ratio_to_a_peer_does_not_collapse(name: str) -> None:
-    """A guard, not a measurement: a ratio in one process, far below what docs/benchmarks.md shows."""
+def test_a_failing_contestant_or_environment_does_not_end_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness import measure as module
+    from harness.case import Case, Contestant
+    from harness.environments import NotInstalled
+
+    def python_of(environment: str, *, here: bool = False) -> str:
+        if environment == "search":
+            raise NotInstalled("the environment search could not be made: ERROR: no matching distribution")
+        return sys.executable
+
+    monkeypatch.setattr(module, "python_of", python_of)
+    words = {
+        "steelyard": ("python", "-c", "print()"),
+        "raises": ("python", "-c", "raise SystemExit('no model')"),
+        "hangs": ("python", "-c", "import time; time.sleep(60)"),
+    }
+    contestants = [Contestant(name, work) for name, work in words.items()]
+    missing = Contestant("not installed", words["steelyard"], "search")
+    fine = Contestant("peer", words["steelyard"])
+    found = module.measure(Case(1, "made", "Made", (*contestants, missing, fine), rounds=2, seconds=3.0))
+    failed = {name: one["failed"] for name, one in found["contestants"].items() if "failed" in one}
+    assert failed["raises"] == "no model" and failed["hangs"] == "took more than 3 s"
+    assert "no matching distribution" in failed["not installed"]
+    assert found["contestants"]["peer"]["runs"] == 2 and "void" not in found and found["against"] == "peer"
+
+
+def test_a_measured_case_is_not_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from harness import record
+    from harness.case import Case, Contestant
+
+    monkeypatch.setattr(record, "FOLDER", tmp_path)
+    case = Case(5, "made", "Made", (Contestant("steelyard", "a"), Contestant("peer", "b")), module="metrics")
+    found = summary(([1.0], 1.0, {"x": 1.0}), ([5.0], 3.0, {"x": 1.0}))
+    found |= {"source": record.source_of(case), "here": False, "took": 1.0}
+    assert record.measured(case, here=False) is None
+    record.write({"cpu": "any"}, [found], {"steelyard": {"numpy": "2"}})
+    assert record.measured(case, here=False) is not None
+    assert record.measured(case, here=True) is None, "other environments"
+    other = type(case)(**{**vars(case), "arguments": {"queries": 1}})
+    assert record.measured(other, here=False) is None, "another input"
+    found["contestants"]["peer"] = {"failed": "killed"}
+    record.write({"cpu": "any"}, [found], {})
+    assert record.measured(case, here=False) is None, "a contestant failed"
+    written = json.loads(next(tmp_path.glob("*.json")).read_text(encoding="utf-8"))
+    assert len(written["cases"]) == 1 and written["versions"] == {"steelyard": {"numpy": "2"}}
+
+
+def test_every_case_has_its_functions_and_a_known_environment() -> None:
     import importlib
 
-    module_name, peer, arguments, least = GUARDS[name]
-    module = importlib.import_module(f"cases.{module_name}")
-    data = module.make(**arguments)
-    assert interleaved(module.ours(data), getattr(module, peer)(data)) > least
+    from harness.case import ROWS, all_cases
+    from harness.environments import ENVIRONMENTS
+
+    for case in all_cases():
+        module = importlib.import_module(f"cases.{case.module}")
+        assert case.row in ROWS and case.contestants[0].name == "steelyard", case.name
+        assert not case.against or case.against in {one.name for one in case.contestants}, case.name
+        for one in case.contestants:
+            assert one.environment in ENVIRONMENTS, (case.name, one)
+            assert not isinstance(one.work, str) or callable(getattr(module, one.work)), (case.name, one)
