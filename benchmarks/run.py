@@ -27,6 +27,8 @@ from harness.case import Case, all_cases
 from harness.environments import ENVIRONMENTS, NotInstalled, python_of, versions
 from harness.measure import measure
 
+QUICK_ROUNDS = 2
+"""The most rounds of a case in a short run."""
 PACKAGES = (
     *("numpy", "pyarrow", "bm25s", "numba", "tantivy", "rank-bm25", "pytrec-eval-terrier", "ranx", "ir-measures"),
     *("faiss-cpu", "usearch", "torch", "sentence-transformers", "transformers", "mteb", "scikit-learn", "scipy"),
@@ -52,7 +54,8 @@ def main() -> int:
     limits = machine.describe() if waiting else {}
     for case in waiting:
         print(f"{case.row:3} {case.name:28} ", end="", flush=True)
-        measured = measure(case, here=arguments.here, rounds=arguments.rounds)
+        rounds = arguments.rounds or (min(case.rounds, QUICK_ROUNDS) if arguments.quick else None)
+        measured = measure(case, here=arguments.here, rounds=rounds)
         measured |= {"source": record.source_of(case), "here": arguments.here}
         print(f"{page.verdict(measured)} [{measured['took']:.0f} s]", flush=True)
         record.write(limits, [measured], _versions(case, arguments.here))

@@ -166,11 +166,14 @@ TORCH = Contestant("sentence-transformers", "with_sentence_transformers", "sente
 TORCH_PAIR = (Contestant("steelyard", "ours"), TORCH)
 ONNX = Contestant("sentence-transformers, ONNX", "with_sentence_transformers_onnx", "sentence-transformers-onnx")
 ONNX_SIDES = (Contestant("steelyard", "ours_onnx"), TORCH, ONNX)
-ONNX_TARGET: dict[str, Any] = {"target": 2, "against": "sentence-transformers"}
+ONNX_TARGET: dict[str, Any] = {
+    "target": 2,
+    "against": "sentence-transformers",
+}
 CASES = [
     _case("500", 500, "all-MiniLM-L6-v2 in torch", TORCH_PAIR, target=1.3),
     _case("10k", 10_000, "all-MiniLM-L6-v2 in torch", TORCH_PAIR, target=1.3, rounds=1, quick=False),
-    _case("onnx-500", 500, "all-MiniLM-L6-v2 in ONNX Runtime", ONNX_SIDES, **ONNX_TARGET),
+    _case("onnx-500", 500, "all-MiniLM-L6-v2 in ONNX Runtime", ONNX_SIDES, **ONNX_TARGET, quick=False),
     _case("onnx-10k", 10_000, "all-MiniLM-L6-v2 in ONNX Runtime", ONNX_SIDES, **ONNX_TARGET, rounds=1, quick=False),
     _case(
         "int8-500",
@@ -186,5 +189,6 @@ CASES = [
         10_000,
         "a static model (model2vec) of 256 dimensions",
         (Contestant("steelyard", "ours_static"), Contestant("model2vec", "with_model2vec", "static")),
+        quick=False,
     ),
 ]

@@ -71,6 +71,7 @@ def ours(data: tuple[str, list[int]]) -> Callable[[], dict[str, float]]:
     return work
 
 
+QUICK = ("bm25 by documents", "metrics by queries", "evaluation by tasks")
 CASES = [
     Case(
         13,
@@ -79,6 +80,7 @@ CASES = [
         (Contestant("steelyard", "ours"),),
         {"what": what, "sizes": sizes},
         rounds=1,
+        quick=what in QUICK,
     )
     for what, sizes in {
         "bm25 by documents": [5_000, 20_000, 80_000],

@@ -119,7 +119,7 @@ CASES = [
         "The same of 10,000 lists of 1,000",
         PEERS,
         {"queries": 10_000, "depth": 1000, "documents": 100_000},
-        rounds=3,
+        rounds=2,
         tolerance=2e-5,
         quick=False,
     ),

@@ -102,11 +102,11 @@ CASES = [
         tolerance=1.0,  # the mean of row numbers: two documents that are equal in float32 may change places
         quick=quick,
         reason="Ties are found and ordered by id, which no peer does.",
-        memory_reason="The scores of a block of documents are in memory, and two blocks at once.",
+        memory_reason="The scores of two blocks of documents are in memory, one for each core.",
     )
     for label, documents, queries, rounds, quick in (
         ("10k", 10_000, 200, 9, True),
         ("100k", 100_000, 1000, 5, True),
-        ("1m", 1_000_000, 1000, 3, False),
+        ("1m", 1_000_000, 1000, 2, False),
     )
 ]

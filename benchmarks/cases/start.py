@@ -107,6 +107,7 @@ CASES = [
         by="cpu",
         target=1 / 3,
         reason="The peer is an interpreter that does nothing: a limit, not a competitor.",
+        memory_reason="It imports nothing.",
     ),
     Case(
         1,
@@ -117,6 +118,7 @@ CASES = [
         by="cpu",
         target=1 / 8,
         reason="The peer is an interpreter that does nothing: a limit, not a competitor.",
+        memory_reason="It imports nothing.",
     ),
     Case(
         1,

@@ -147,7 +147,6 @@ CASES = [
         against="mteb leaderboard",
         note="pandas only pivots and ranks the same cells; mteb makes its two tables from scores in memory.",
         reason="A view is read with SQL from files and has the descriptions of all models and tasks, and flags.",
-        memory_reason="DuckDB keeps pages of the warehouse in memory.",
     ),
     Case(
         10,
