@@ -62,7 +62,7 @@ def main() -> int:
     newest = record.newest()
     print(page.write(newest))
     for case in newest["cases"]:
-        if page.problem(case) and not page.explanation(case):
+        if not all(page.reasons(case)):
             print(f"no reason is given: {case['name']}: {page.problem(case)}")
     return 0
 

@@ -41,8 +41,8 @@ def write(record: dict[str, Any]) -> Path:
     PLOT.parent.mkdir(exist_ok=True)
     PLOT.write_text(plot(valid), encoding="utf-8")
     here = any(case.get("here", True) for case in cases)
-    parts = [HEAD + (ONE if here else OWN), machine_table(record), losses(cases)]
-    parts += ["## All ratios", "", "![Ratios of all cases](images/benchmarks.svg)", ""]
+    parts = [HEAD + (ONE if here else OWN), losses(cases)]
+    parts += ["## All ratios", "", "![Ratios of all cases](images/benchmarks.svg)", "", machine_table(record)]
     for row, title in ROWS.items():
         chosen = [case for case in cases if case["row"] == row]
         if not chosen:
@@ -69,7 +69,7 @@ highest resident memory of the process during the work. A case is void if the an
 than its tolerance. Absolute times depend on the machine; compare ratios.
 """
 OWN = "Each peer runs in a virtual environment of its own, with the newest versions that install there.\n"
-ONE = "Cases with a mark of their own were measured with all contestants in one environment (`--here`).\n"
+ONE = "Each peer runs in a virtual environment of its own, except where a case says that it was measured in one.\n"
 
 
 def _with_texts(case: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +110,8 @@ def machine_table(record: dict[str, Any]) -> str:
 
 def losses(cases: list[dict[str, Any]]) -> str:
     """Return the cases in which ours is slower, larger, below its target, or void, with the reason."""
-    lines = [f"| {case['title']} | {problem(case)} | {explanation(case) or '-'} |" for case in cases if problem(case)]
+    lost = sorted((case for case in cases if problem(case)), key=_severity)
+    lines = [f"| {case['title']} | {problem(case)} | {explanation(case) or '-'} |" for case in lost]
     if not lines:
         return "## Where Steelyard loses\n\nIn no case of this run.\n"
     head = ["## Where Steelyard loses", "", "| case | what | reason |", "|---|---|---|"]
@@ -137,16 +138,26 @@ MEMORY = 0.99
 """Processes of the same size differ by a percent from run to run."""
 
 
-def explanation(case: dict[str, Any]) -> str:
-    """Return the reasons of what is lost in a case; nothing if one of them is not known."""
+def reasons(case: dict[str, Any]) -> list[str]:
+    """Return one reason for what is lost in time and one for memory; an empty one is not known."""
     if case.get("void"):
-        return str(case["reason"])
-    needed = []
-    if _slower(case) or _misses(case):
-        needed.append(case["reason"])
-    if case.get("memory_ratio", 1.0) < MEMORY:
-        needed.append(case.get("memory_reason", ""))
-    return " ".join(needed) if all(needed) else ""
+        return [str(case["void"])]
+    if "ratio" not in case:
+        return []
+    time = [case["reason"]] if _slower(case) or _misses(case) else []
+    return time + ([case.get("memory_reason", "")] if case["memory_ratio"] < MEMORY else [])
+
+
+def explanation(case: dict[str, Any]) -> str:
+    """Return the known reasons of what is lost in a case."""
+    return " ".join(filter(None, reasons(case)))
+
+
+def _severity(case: dict[str, Any]) -> tuple[bool, bool, bool]:
+    """Return the order of what is lost: void, slower than a peer, below the target, larger."""
+    if case.get("void"):
+        return (False, False, False)
+    return (True, not _slower(case), not _misses(case))
 
 
 def _slower(case: dict[str, Any]) -> list[str]:

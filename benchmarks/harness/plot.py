@@ -54,7 +54,7 @@ def plot(cases: list[dict[str, Any]]) -> str:
 
 
 def _legend() -> list[str]:
-    marks = ((GOOD, "target reached, or none"), (MISSED, "faster, target missed"), (LOST, "slower"))
+    marks = ((GOOD, "target reached, or none"), (MISSED, "faster, target missed"), (LOST, "a peer is faster"))
     parts, x = [], 8.0
     for colour, words in marks:
         parts.append(f'<rect x="{x}" y="10" width="14" height="11" fill="{colour}"/>' + _text(x + 19, 20, words))
@@ -67,7 +67,9 @@ def _legend() -> list[str]:
 
 def _bar(case: dict[str, Any], y: float, x: Any) -> list[str]:
     ratio, target = case["ratio"], case["target"]
-    colour = LOST if ratio < min(target or 1, 1) else MISSED if target and ratio < target else GOOD
+    missed = bool(target) and ratio < target
+    slower = min(case["ratios"].values()) < 1 and not (target and target < 1 and not missed)
+    colour = LOST if slower else MISSED if missed else GOOD
     start, end = sorted((x(1), x(ratio)))
     parts = [_text(LEFT - 8, y + 13, case["name"], ' text-anchor="end"')]
     parts.append(

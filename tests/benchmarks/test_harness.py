@@ -49,8 +49,9 @@ def test_the_page_lists_what_is_lost_first() -> None:
     assert "0.50" in text and "3.00 x the memory" in text and "Won" not in text
     text = page.losses([won, lost | {"memory_reason": "Ids."}])
     assert text.index("Where Steelyard loses") < text.index("Because of ids.")
-    assert page.explanation(lost) == "", "a reason for the time is none for the memory"
+    assert page.reasons(lost) == ["Because of ids.", ""], "a reason for the time is none for the memory"
     assert page.explanation(lost | {"memory_reason": "Ids."}) == "Because of ids. Ids."
+    assert page.reasons(won) == []
 
 
 def test_the_quality_of_every_contestant_is_in_its_line() -> None:
