@@ -16,6 +16,7 @@ only. A contestant or an environment that fails is recorded as failed and does n
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ PACKAGES = (
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # ends the process that is measured, too
     arguments = _arguments()
     if arguments.page:
         print(page.write(record.newest()))
