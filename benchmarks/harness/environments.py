@@ -39,6 +39,8 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "evalscope": ("evalscope[rag]",),
 }
 """The requirements of each environment."""
+SECONDS = 1800
+"""The longest time that pip may take for an environment."""
 
 
 class NotInstalled(Exception):
@@ -96,12 +98,23 @@ def _install(folder: Path, listed: str) -> str:
     constraints.write_text("\n".join(CONSTRAINTS) + "\n", encoding="utf-8")
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
     for words in ([sys.executable, "-m", "venv", "--clear", str(folder)], [*pip, *listed.split("\n")]):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
-            problem = _FAILED[folder.name, listed] = (lines or [f"exit code {done.returncode}"])[0]
+        problem = _run(words)
+        if problem:
+            _FAILED[folder.name, listed] = problem
             return problem
     return ""
+
+
+def _run(words: list[str]) -> str:
+    """Run a program; return the first error that it reports, or nothing."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"pip took more than {SECONDS} s"
+    if not done.returncode:
+        return ""
+    lines = done.stderr.splitlines()
+    return next((line for line in lines if line.startswith("ERROR")), (lines or [f"exit code {done.returncode}"])[0])
 
 
 @cache

@@ -170,3 +170,25 @@ def test_every_case_has_its_functions_and_a_known_environment() -> None:
         for one in case.contestants:
             assert one.environment in ENVIRONMENTS, (case.name, one)
             assert not isinstance(one.work, str) or callable(getattr(module, one.work)), (case.name, one)
+
+
+def test_an_environment_that_cannot_be_made_says_why_and_is_tried_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from harness import environments
+
+    tried = []
+
+    def run(words: list[str]) -> str:
+        tried.append(words)
+        return "ERROR: No matching distribution found for nothing" if "pip" in words else ""
+
+    monkeypatch.setattr(environments, "FOLDER", tmp_path)
+    monkeypatch.setattr(environments, "_run", run)
+    monkeypatch.setitem(environments.ENVIRONMENTS, "made", ("nothing==1", "torch"))
+    for _ in range(2):
+        with pytest.raises(environments.NotInstalled, match="made could not be made: ERROR: No matching distribution"):
+            environments.python_of("made")
+    assert len(tried) == 2, "the environment, and pip in it"
+    assert tried[1][-2:] == ["nothing==1", "torch"] and "--constraint" in tried[1]
+    assert "torch==2.13.0" in (tmp_path / "constraints.txt").read_text(encoding="utf-8")
