@@ -62,11 +62,13 @@ def _shown(texts: list[str]) -> dict[str, float]:
 
 
 def _encode(model: str, texts: list[str], **options: str) -> Callable[[], dict[str, float]]:
+    """Encode as an evaluation does, without a store: each distinct text once."""
     from steelyard.encoders import load_encoder
+    from steelyard.encoders.cache.cached_encoder import encode_once
 
     encoder, shown = load_encoder(model, None, options), _shown(texts)
     encoder.encode(texts[:4], "document")
-    return lambda: _check(encoder.encode(texts, "document")) | shown
+    return lambda: _check(encode_once(encoder, texts, "document")[0]) | shown
 
 
 def ours(texts: list[str]) -> Callable[[], dict[str, float]]:

@@ -98,7 +98,7 @@ CASES = [
         by="cpu",
         target=target,
         tolerance=1e-5,  # mteb rounds some scores to five digits
-        reason="Steelyard's time includes intervals and values by query, which mteb does not have.",
+        reason=REASONS.get(kind, ""),
         quick=kind in ("retrieval", "sts", "clustering"),
     )
     for kind, (row, target) in TARGETS.items()
