@@ -143,7 +143,7 @@ CASES = [
             "Of our time a part goes to three levels of matches in one pass and to normal forms of Unicode; rensa is "
             "compiled. By wall time, on both cores, the ratio is higher."
         ),
-        memory_reason="The memory is that of the libraries of Arrow, and of pandas, which Arrow imports if it is installed; "
-        "the scan adds 30 MB to it.",
+        memory_reason="The memory is that of the libraries of Arrow, and of pandas, which Arrow imports if it is "
+        "installed; the scan adds 30 MB to it.",
     ),
 ]
