@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fault_mutation import mutate
 from fault_output_readers import OUTPUT_READERS
@@ -66,6 +69,25 @@ def findings() -> Iterator[object]:
 @pytest.mark.parametrize(("reader", "path"), list(findings()))
 def test_findings_stay_fixed(reader: Reader, path: Path, tmp_path: Path) -> None:
     reader.survives(tmp_path, path.read_bytes())
+
+
+@pytest.mark.parametrize("name", ["import_queries", "run_file", "import_parquet", "result_queries", "audit_parquet"])
+@pytest.mark.parametrize("place", ["name", "text"])
+def test_texts_of_parquet_that_are_not_utf8_end_in_an_error_of_ours(name: str, place: str, tmp_path: Path) -> None:
+    """Arrow decodes names and texts when they are used, after it has read the file."""
+    table = pq.read_table(io.BytesIO(BY_NAME[name].seeds[0]))
+    stream = io.BytesIO()
+    if place == "text":
+        bad = [pa.array([b"\xff"] * len(table), pa.binary()).view(pa.string())]
+        texts = [column for column in table.column_names if pa.types.is_string(table[column].type)]
+        for column in texts:
+            table = table.set_column(table.column_names.index(column), column, bad)
+        pq.write_table(table, stream, use_dictionary=False)
+        data = stream.getvalue()
+    else:
+        pq.write_table(table, stream, store_schema=False)
+        data = stream.getvalue().replace(table.column_names[-1].encode(), b"\xff" * len(table.column_names[-1]))
+    BY_NAME[name].survives(tmp_path, data)
 
 
 OLD_NAMES = {

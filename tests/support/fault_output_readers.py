@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from audit_parts import label_task
+from engine_parts import small_task
 from fault_readers import RESULT, Reader, lines, model, parquet, put, single
 from result_files import hakari_result, mteb_result, old_mteb_result
 
@@ -22,6 +23,7 @@ from steelyard.audit.audit_file import load_audit
 from steelyard.comparison.baseline import read_baseline, write_baseline
 from steelyard.config import Settings
 from steelyard.encoders.model_metadata import tensor_shapes
+from steelyard.engine.runs import read_run_file
 from steelyard.results import QueryScores, Result, load_results
 from steelyard.results.query_scores import queries_path
 from steelyard.results.store import ResultStore
@@ -29,6 +31,8 @@ from steelyard.warehouse.readers import read_file
 from steelyard.warehouse.readers.rows import BadFile
 from steelyard.web.report import write_report
 
+RESULT_WITH_KEY = Result("X/y", "bm25", {}, "a" * 32, metrics={"ndcg_at_10": 0.5})
+RUN = parquet(**{"query-id": ["q1", "q1"], "corpus-id": ["volga", "nile"], "score": [2.0, 1.5]})
 QUERIES = parquet(**{"query-id": ["q0", "q1"], "first-positive": [1, 0], "ndcg_at_10": [1.0, 0.0]})
 ROW = {"anchor": "what is a nile", "positive": "the nile is a river", "negative": ["alps"]}
 
@@ -70,6 +74,21 @@ def imported(name: str) -> Callable[[Path, bytes], object]:
             return str(error)
 
     return read
+
+
+def imported_queries(folder: Path, data: bytes) -> object:
+    """Import a result of ours with its scores by query."""
+    content = RESULT_WITH_KEY.to_json().encode()
+    path = put(folder, {"y.json": content, "y.queries.parquet": data}) / "y.json"
+    try:
+        return list(read_file(path, content))
+    except BadFile as error:
+        return str(error)
+
+
+def run_file(folder: Path, data: bytes) -> object:
+    """Read a run that was kept next to a result."""
+    return read_run_file(put(folder, {"y.run.parquet": data}) / "y.run.parquet", small_task())
 
 
 def training(name: str) -> Callable[[Path, bytes], object]:
@@ -119,6 +138,8 @@ def as_bytes(value: object) -> bytes:
 OUTPUT_READERS = [
     Reader("result_report", report, [as_bytes(RESULT), as_bytes(mteb_result())]),
     Reader("result_queries", queries, [QUERIES]),
+    Reader("import_queries", imported_queries, [QUERIES]),
+    Reader("run_file", run_file, [RUN]),
     Reader("safetensors_head", single("model.safetensors", tensor_shapes), [safetensors({"a": {"dtype": "F32", "shape": [2, 3]}})]),
     Reader("pre_parquet_types", model("dense", "v.parquet"), [typed_parquet()]),
     Reader("import_mteb", imported("STSB.json"), [as_bytes(mteb_result()), as_bytes(old_mteb_result())]),

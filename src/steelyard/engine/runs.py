@@ -98,11 +98,11 @@ def _read_parquet(path: Path, task: Task) -> Run:
         for name, ids in zip(names, (query, document), strict=True):
             if not isinstance(ids, pyarrow.DictionaryArray) or ids.null_count:
                 raise TypeError(f"the column {name} must have texts without nulls, got {ids.type}")
-        scores = score.to_numpy()
+        scores, ids_of = score.to_numpy(), [ids.dictionary.to_pylist() for ids in (query, document)]
     except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise ResultError(f"{path} cannot be read: {error}", hint=_HINT, path=path) from error
-    queries = _numbers(path, query.dictionary.to_pylist(), task.queries.row_of)[query.indices.to_numpy()]
-    rows = _numbers(path, document.dictionary.to_pylist(), task.corpus.row_of)[document.indices.to_numpy()]
+    queries = _numbers(path, ids_of[0], task.queries.row_of)[query.indices.to_numpy()]
+    rows = _numbers(path, ids_of[1], task.corpus.row_of)[document.indices.to_numpy()]
     return _run(queries, rows, scores, task)
 
 

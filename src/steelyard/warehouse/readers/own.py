@@ -112,7 +112,7 @@ def _queries(path: Path) -> dict[str, tuple[Sequence[str], Sequence[float]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    try:  # names and texts are decoded when they are used
         with pq.ParquetFile(table_path) as file:
             table = file.read()
         if "query-id" not in table.column_names:
@@ -120,7 +120,7 @@ def _queries(path: Path) -> dict[str, tuple[Sequence[str], Sequence[float]]]:
         ids: Sequence[str] = table.column("query-id").to_pylist()
         names = [name for name in table.column_names if name != "query-id"]
         columns = [table.column(name).cast(pa.float64()).combine_chunks() for name in names]
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, KeyError, pa.ArrowException) as error:
         raise BadFile(f"{table_path.name} cannot be read: {error}") from error
     renamed = [FIRST_POSITIVE if name == "first-positive" else name for name in names]
     return {name: (ids, column) for name, column in zip(renamed, columns, strict=True)}

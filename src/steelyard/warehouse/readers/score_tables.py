@@ -64,13 +64,13 @@ def _rows(path: Path, content: bytes) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
+        try:  # names and texts are decoded when they are used
             table = pq.read_table(io.BytesIO(content))
-        except (OSError, pa.ArrowException) as error:
+            _check(table.column_names)
+            for batch in table.to_batches(max_chunksize=10_000):
+                yield from batch.to_pylist()
+        except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise BadFile(f"not Parquet: {error}") from error
-        _check(table.column_names)
-        for batch in table.to_batches(max_chunksize=10_000):
-            yield from batch.to_pylist()
         return
     try:
         reader = csv.DictReader(
