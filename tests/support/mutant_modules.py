@@ -39,7 +39,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "retrievers/bm25/search.py": BM25,
     "retrievers/bm25/sharded.py": ("vectors/test_mapped.py", *BM25),
     "retrievers/fusion/join.py": ("retrievers/test_fusion.py", "retrievers/test_pipeline.py"),
-    "retrievers/composite.py": ("retrievers/test_pipeline.py", "retrievers/test_fusion.py"),
+    "retrievers/composite.py": ("retrievers/test_composite.py", "retrievers/test_pipeline.py", "retrievers/test_fusion.py"),
     "results/store.py": (*RESULTS, "engine/test_engine_limit_and_runs.py"),
     "results/keys.py": ("results/test_golden.py", *RESULTS[:2], "datasets/test_paths_in_data.py"),
     "results/summary.py": ("results/test_results.py", "results/test_results_view.py", "compat/test_mteb_summary.py"),
