@@ -12,9 +12,11 @@ from pages_parts import ranked_task
 from steelyard.reports.pages import measure_task
 from steelyard.reports.pages.findings import task_findings, text_findings
 from steelyard.reports.pages.findings.sentences import Finding
+from steelyard.reports.pages.measure.page_inputs import LABELS
 from steelyard.reports.pages.measure.page_values import TaskValues
-from steelyard.reports.pages.measure.part_values import LanguageProfile
+from steelyard.reports.pages.measure.part_values import Comparison, Draft, LanguageProfile, NoteText
 from steelyard.text.language_id.detect import UNDECIDED
+from steelyard.types import Interval
 
 PROFILE = LanguageProfile(
     {"en": 1.0}, {"en": 1.0}, {"latin": 1.0}, {"latin": 1.0}, {"en-en": 1.0}, 4, 1.0, 0.0, 0.0, 0.0
@@ -144,3 +146,45 @@ def test_the_origin_of_lists_is_named(stored: bool, type: str, origin: str, task
     one = replace(task.profiles[0], stored=stored)
     found = by_kind(task_findings.profile(replace(task, type=type, profiles=(one,)), one.kind))
     assert origin in found["profile"]["origin"]
+
+
+def test_differences_are_told_from_the_side_of_the_profile(task: TaskValues) -> None:
+    def tested(significant: bool) -> list[Finding]:
+        test = Comparison("dense", "bm25", 0.25, Interval(0.1, 0.4), 0.01, 5, 2, 1, significant)
+        other = Comparison("dense", "hybrid", 0.5, Interval(0.4, 0.6), 0.01, 5, 2, 1, True)
+        return list(task_findings.comparisons(replace(task, comparisons=(other, test)), "bm25"))
+
+    (worse,) = tested(True)
+    assert (worse.kind, worse.values["other"], worse.values["difference"]) == ("worse", LABELS["dense"], 0.25)
+    assert [worse.values[name] for name in ("low", "high", "wins", "ties", "losses")] == [0.1, 0.4, 5, 2, 1]
+    (none,) = tested(False)
+    assert (none.kind, none.values["other"], none.values["difference"]) == ("no_difference", LABELS["dense"], -0.25)
+
+
+def test_what_was_drafted_is_listed() -> None:
+    drafted, dropped = task_findings.drafted(Draft("toy", "0" * 8))
+    assert drafted.values["sections"] == "none" and dropped.values["count"] == 0
+    some = Draft(
+        "toy", "0" * 8, (NoteText("Overview", "It has 3 queries.", "model"), NoteText("Limits", "Few.", "model"))
+    )
+    assert next(iter(task_findings.drafted(some))).values["sections"] == "Overview and Limits"
+
+
+@pytest.mark.parametrize(
+    ("share", "kinds"),
+    [
+        (0.0, {"without_questions", "without_numbers", "without_names"}),
+        (0.04, {"no_questions", "few_numbers", "few_names"}),
+        (0.05, {"questions", "numbers", "names"}),
+    ],
+)
+def test_a_twentieth_of_the_queries_is_some(share: float, kinds: set[str], task: TaskValues) -> None:
+    assert task.tendencies is not None
+    one = replace(task.tendencies, questions=share, numbers=share, names=share, question_words={"what": 3})
+    found = by_kind(task_findings.tendencies(replace(task, tendencies=one, category="natural_language")))
+    named = {"questions", "numbers", "names"}
+    rare = {"no_questions", "few_numbers", "few_names", "without_questions", "without_numbers", "without_names"}
+    assert found.keys() & (named | rare) == kinds
+    code = by_kind(task_findings.tendencies(replace(task, tendencies=one, category="code")))
+    assert not code.keys() & {"names", "few_names", "without_names"}
+    assert list(task_findings.tendencies(replace(task, tendencies=None))) == []

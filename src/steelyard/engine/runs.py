@@ -98,6 +98,7 @@ def _read_parquet(path: Path, task: Task) -> Run:
         for name, ids in zip(names, (query, document), strict=True):
             if not isinstance(ids, pyarrow.DictionaryArray) or ids.null_count:
                 raise TypeError(f"the column {name} must have texts without nulls, got {ids.type}")
+            ids.validate(full=True)  # a damaged file may name ids that it does not have
         scores, ids_of = score.to_numpy(), [ids.dictionary.to_pylist() for ids in (query, document)]
     except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise ResultError(f"{path} cannot be read: {error}", hint=_HINT, path=path) from error
