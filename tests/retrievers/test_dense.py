@@ -84,3 +84,19 @@ def test_queries_are_encoded_as_queries():
     retriever = DenseRetriever("dense:letters", encoder, VectorStore(encoder))
     retriever.index(Corpus.of(["1"], ["abc"]), INFO).search(Queries(("q",), ("abc",)), 1)
     assert encoder.asked == [("document", "abc"), ("query", "abc")]
+
+
+class Table(Letters):
+    """An encoder that has its vectors already, and returns them as they are."""
+
+    vectors = np.array([[3.0, 4.0], [0.0, 2.0]], dtype=np.float32)
+    dimension = 2
+
+    def look_up(self, ids, texts, role):
+        return self.vectors[: len(texts)]
+
+
+def test_vectors_that_were_looked_up_stay_as_they_are():
+    index = DenseRetriever("dense:table", Table()).index(Corpus.of(["a", "b"], ["x", "y"]), INFO)
+    assert index.search(Queries(("1", "2"), ("x", "y")), 1).scores == pytest.approx(1)
+    assert Table.vectors.tolist() == [[3, 4], [0, 2]]

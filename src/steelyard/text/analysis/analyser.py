@@ -37,7 +37,9 @@ def split_identifier(name: str) -> list[str]:
     (['naïve', 'bayes', 'naïvebayes'], ['найти', 'по', 'коду', 'найтипокоду'])
     """
     whole = name.casefold()
-    parts = [part.casefold() for part in _PARTS.findall(name)]
+    parts: list[str] = _PARTS.findall(name)
+    if whole != name:
+        parts = list(map(str.casefold, parts))
     return [*parts, whole] if len(parts) > 1 else parts or [whole]
 
 

@@ -31,11 +31,11 @@ class Tokens:
         >>> tokens.owners.tolist(), tokens.numbers.tolist(), tokens.distinct
         ([0, 0, 2], [0, 1, 0], ['a', 'b'])
         """
-        number_of: dict[str, int] = {}
-        numbers = [number_of.setdefault(token, len(number_of)) for token in chain.from_iterable(lists)]
+        number_of: defaultdict[str, int] = defaultdict(count().__next__)
+        numbers = np.fromiter(map(number_of.__getitem__, chain.from_iterable(lists)), dtype=np.int32)
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         owners = np.repeat(np.arange(len(lists), dtype=np.int32), counts)
-        return cls(owners, np.array(numbers, dtype=np.int32), list(number_of))
+        return cls(owners, numbers, list(number_of))
 
     @classmethod
     def of_spans(cls, spans: Spans) -> Tokens:
