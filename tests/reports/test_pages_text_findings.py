@@ -18,6 +18,7 @@ from steelyard.reports.pages.measure.part_values import Comparison, Draft, Langu
 from steelyard.text.language_id.detect import UNDECIDED
 from steelyard.types import Interval
 
+NAMES = ("names", "few_names")
 PROFILE = LanguageProfile(
     {"en": 1.0}, {"en": 1.0}, {"latin": 1.0}, {"latin": 1.0}, {"en-en": 1.0}, 4, 1.0, 0.0, 0.0, 0.0
 )
@@ -45,19 +46,29 @@ def by_kind(findings: Iterable[Finding]) -> dict[str, dict[str, Any]]:
         ({"en": 0.95, "de": 0.05}, "main_language"),
         ({"en": 0.94, "de": 0.06}, "languages"),
         ({"en": 0.95, UNDECIDED: 0.05}, "nearly_one_language"),
-        ({"en": 0.5, UNDECIDED: 0.5}, "some_languages"),
-        ({UNDECIDED: 0.51, "en": 0.49}, "few_languages"),
+        ({"en": 0.5, UNDECIDED: 0.5}, "few_in_language"),
+        ({"en": 0.3, "de": 0.2, UNDECIDED: 0.5}, "some_languages"),
+        ({UNDECIDED: 0.51, "en": 0.3, "de": 0.19}, "few_languages"),
     ],
 )
 def test_shares_of_languages_choose_the_sentence(shares: dict[str, float], kind: str, task: TaskValues) -> None:
-    queries, documents = text_findings.languages(with_profile(task, query_languages=shares))
+    profile = with_profile(task, query_languages=shares, document_languages={"fr": 1.0})
+    queries, documents = text_findings.languages(profile)
     assert (queries.kind, documents.kind) == (kind, "one_language")
     assert queries.values["what"] == "queries" and documents.values["what"] == "documents"
-    if kind in ("one_language", "main_language", "nearly_one_language"):
+    if kind in ("one_language", "main_language", "nearly_one_language", "few_in_language"):
         assert queries.values["language"].startswith("English")
     if kind.endswith("languages"):
         assert queries.values["count"] == len(set(shares) - {UNDECIDED})
         assert f"{shares['en']:.2%}" in queries.values["shares"]
+
+
+def test_equal_languages_of_queries_and_documents_are_one_sentence(task: TaskValues) -> None:
+    (one,) = text_findings.languages(with_profile(task))
+    assert one.kind == "same_language" and one.values["language"].startswith("English")
+    several = {"en": 0.5, "de": 0.5}
+    (both,) = text_findings.languages(with_profile(task, query_languages=several, document_languages=several))
+    assert both.kind == "languages" and both.values["what"].startswith("queries, and")
 
 
 def test_scripts_are_listed_if_there_are_several(task: TaskValues) -> None:
@@ -96,9 +107,12 @@ def test_lengths_need_words_and_tokens(task: TaskValues) -> None:
 
 
 def test_pairs_are_certain_or_not_or_absent(task: TaskValues) -> None:
-    assert by_kind(text_findings.pairs(with_profile(task)))["pairs"]["pairs"] == 4
-    found = by_kind(text_findings.pairs(with_profile(task, undecided=0.25)))
+    mixed = {"query_languages": {"en": 0.5, "de": 0.5}, "same_language": 0.5, "cross_language": 0.5}
+    assert by_kind(text_findings.pairs(with_profile(task, **mixed)))["pairs"]["pairs"] == 4
+    found = by_kind(text_findings.pairs(with_profile(task, **mixed, undecided=0.25)))
     assert found["uncertain_pairs"]["undecided"] == 0.25 and "pairs" not in found
+    german = with_profile(task, query_languages={"de": 1.0}, same_language=0.0, cross_language=1.0)
+    assert by_kind(text_findings.pairs(german))["even_pairs"]["relation"] == "two languages"
     assert by_kind(text_findings.pairs(with_profile(task, pairs=0))).keys() <= {"overlap"}
     assert task.overlap is not None and "overlap" in by_kind(text_findings.pairs(with_profile(task)))
     assert list(text_findings.pairs(replace(task, overlap=None, language_profile=None))) == []
@@ -181,10 +195,13 @@ def test_what_was_drafted_is_listed() -> None:
 def test_a_twentieth_of_the_queries_is_some(share: float, kinds: set[str], task: TaskValues) -> None:
     assert task.tendencies is not None
     one = replace(task.tendencies, questions=share, numbers=share, names=share, question_words={"what": 3})
-    found = by_kind(task_findings.tendencies(replace(task, tendencies=one, category="natural_language")))
+    german = with_profile(replace(task, tendencies=one, category="natural_language"), query_languages={"de": 1.0})
+    found = by_kind(task_findings.tendencies(german))  # German has capitals in all nouns
     named = {"questions", "numbers", "names"}
     rare = {"no_questions", "few_numbers", "few_names", "without_questions", "without_numbers", "without_names"}
     assert found.keys() & (named | rare) == kinds
+    english = by_kind(task_findings.tendencies(with_profile(german, query_languages={"en": 1.0})))
+    assert (english.keys() & {"all_names", "all_few_names"}) == {f"all_{kind}" for kind in kinds if kind in NAMES}
     code = by_kind(task_findings.tendencies(replace(task, tendencies=one, category="code")))
     assert not code.keys() & {"names", "few_names", "without_names"}
     assert list(task_findings.tendencies(replace(task, tendencies=None))) == []
