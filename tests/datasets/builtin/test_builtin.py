@@ -68,14 +68,14 @@ def test_processes_that_cut_at_once_leave_whole_sets_and_nothing_else(homes: tup
 
 
 @pytest.mark.slow
-def test_a_kept_set_is_not_cut_again(homes: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_set_is_not_cut_again(homes: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cut() -> list[Task]:
         raise AssertionError("cut again")
 
     monkeypatch.setenv("STEELYARD_HOME", str(homes[0]))
     for each in builtin.SETS:
         assert len(set_store.load(replace(each, build=cut), each.infos()[0], Settings.load().home).corpus) > 0
-    monkeypatch.setenv("STEELYARD_HOME", str(homes[0] / "elsewhere"))
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
     with pytest.raises(AssertionError):
         set_store.load(replace(each, build=cut), each.infos()[0], Settings.load().home)
 
