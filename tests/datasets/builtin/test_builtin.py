@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -171,9 +172,12 @@ def test_an_unknown_task_names_the_near_one() -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_set_says_what_to_remove(homes: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELYARD_HOME", str(homes[1]))
-    (folder,) = (homes[1] / "builtin").glob("NanoEmoji-*")
+def test_a_damaged_set_says_what_to_remove(
+    homes: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))
+    (whole,) = (homes[1] / "builtin").glob("NanoEmoji-*")
+    folder = Path(shutil.copytree(whole, tmp_path / "builtin" / whole.name))  # other tests compare the homes
     damaged = folder / "corpus" / "names-to-english.parquet"
     damaged.write_bytes(damaged.read_bytes()[:100])
     with pytest.raises(DataError):
