@@ -28,6 +28,7 @@ from steelyard.results import ResultStore
 from steelyard.results.store import attachment_path
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 from steelyard.types.protocols import Tick, no_tick
+from steelyard.types.samples import SummaryTask
 
 
 @given(st.integers(1, 8), st.integers(0, 5))
@@ -296,3 +297,12 @@ def test_a_limit_is_at_least_one(limit: int) -> None:
     with pytest.raises(UsageError) as caught:
         limited(small_task(), limit, 0)
     assert (caught.value.option, caught.value.found) == ("limit", limit)
+
+
+def test_a_limit_keeps_summaries_with_their_scores() -> None:
+    rows = tuple((f"human {n}",) for n in range(6)), tuple((f"machine {n}",) for n in range(6))
+    task = SummaryTask(TaskInfo("Mine/sums", type="summarization"), *rows, tuple((float(n),) for n in range(6)))
+    part = limited(task, 3, seed=1)
+    assert isinstance(part, SummaryTask) and len(part.gold) == 3
+    for human, machine, gold in zip(part.human, part.machine, part.gold, strict=True):
+        assert (human, machine) == ((f"human {gold[0]:.0f}",), (f"machine {gold[0]:.0f}",))
