@@ -62,7 +62,7 @@ def ours(folder: Path) -> Callable[[], dict[str, float]]:
         warehouse = Path(tempfile.mkdtemp()) / "warehouse"
         import_results([folder], warehouse)
         found = query(warehouse, "SELECT count(DISTINCT model) AS models FROM mart_model_task")
-        return {"models": float(found.rows[0][0])}
+        return {"models": float(found.column("models")[0].as_py())}
 
     return work
 
@@ -157,5 +157,7 @@ CASES = [
         rounds=1,
         by="cpu",
         tolerance=1.0,  # mteb's data frame leaves out files that it cannot read
+        reason="The import stores every metric, split and unknown field and makes the tables of all boards; the peer "
+        "reads main scores into memory. A second import reads changed files only.",
     ),
 ]

@@ -98,7 +98,7 @@ def batch_size(
     scale = 1 if on_cpu else ACCELERATED
     return BatchSize(
         options.whole("batch_size", BATCH_TEXTS * scale),
-        options.whole("batch_tokens", tokens * scale),
+        options.whole("batch_tokens", tokens if on_cpu else BATCH_TOKENS * scale),
         equal_lengths=on_cpu and reproducible,
     )
 
