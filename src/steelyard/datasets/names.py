@@ -144,8 +144,8 @@ def document_length(name: str, settings: Settings | None = None) -> float | None
         return size / counts["documents"] if size and counts.get("documents") else None
     match = published.entry_of(name)
     if match is None:
-        sizes = estimate_size(name)
-        return None if sizes is None else sizes.length
+        estimate = estimate_size(name)
+        return None if estimate is None else estimate.length
     length = match[0].counts.get("document_chars")
     return float(length) if length else None
 
