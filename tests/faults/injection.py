@@ -130,16 +130,21 @@ class Bench:
         environment = {**os.environ, "STEELYARD_HOME": str(work / "home"), "HF_HUB_OFFLINE": "1", **extra}
         self.runs += 1
         code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n" + extra.pop("CODE", "")
-        code += "import sys; sys.argv[0] = 'steelyard'; from steelyard.cli import main; sys.exit(main())"
+        code += "import sys; sys.argv[0] = 'steelyard'; from steelyard.cli import main\n"
+        code += "open(sys.argv.pop(), 'w').close(); sys.exit(main())"
         environment.pop("CODE", None)
         return subprocess.Popen(
-            [sys.executable, "-c", code, *words, "--quiet"],
+            [sys.executable, "-c", code, *words, "--quiet", str(self.started(work))],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
             cwd=self.root,
         )
+
+    def started(self, work: Path) -> Path:
+        """Return the file that a process in this folder writes as soon as it has imported the command line."""
+        return self.root / f"{work.name}.started"
 
     def finish(self, process: subprocess.Popen[str]) -> tuple[int, str]:
         """Wait for a command; return its exit code and what it wrote to standard error."""
@@ -283,7 +288,7 @@ class Suite:
         """Kill the process, in every fifth folder three times in a row; only kills that met a running process count."""
         rng = random.Random(f"{self.bench.seed}:{self.command.name}:{kill.__name__}")
         done = place = missed = 0
-        while done < count and missed < count:
+        while done < count and missed < max(count, 5):
             work = self.work()
             for _ in range(min(3 if place % 5 == 4 else 1, count - done)):
                 met = kill(work, rng)
@@ -317,7 +322,9 @@ class Suite:
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             work = self.work()
             process = self.bench.start(self.command, work)
-            time.sleep(self.seconds * 0.7)
+            while process.poll() is None and not self.bench.started(work).exists():
+                time.sleep(0.005)  # Python itself answers a signal before that
+            time.sleep(self.seconds * 0.6)
             ended = process.poll() is not None
             process.send_signal(number)
             found, errors = self.bench.finish(process)

@@ -56,6 +56,22 @@ def test_a_changed_file_replaces_its_rows(repository: Path, tmp_path: Path) -> N
     assert rows(tmp_path / "w", sql) == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_long_query(number: signal.Signals, repository: Path, tmp_path: Path) -> None:
+    import_results([repository], tmp_path / "w")
+    script = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script += "import duckdb\n"
+    script += "import threading, os; from steelyard.cli import main\n"
+    script += f"threading.Timer(1.5, os.kill, (os.getpid(), {int(number)})).start()\n"
+    script += "sys.argv[0] = 'steelyard'; sys.exit(main())"
+    sql = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(1000000) b"
+    words = ["results", "query", sql, "--warehouse", str(tmp_path / "w")]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr.strip()) == (128 + number, "interrupted")
+
+
 def test_a_touched_file_is_compared_by_content(repository: Path, tmp_path: Path) -> None:
     import_results([repository], tmp_path / "w")
     ids = rows(tmp_path / "w", "SELECT file_id FROM files ORDER BY path")

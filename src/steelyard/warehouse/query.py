@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,13 +44,28 @@ def query(warehouse: str | Path, sql: str, parameters: list[Any] | None = None, 
         try:
             if not other_files:
                 _check_read_only(duckdb, connection, sql)
-            relation = connection.sql(sql, params=parameters or None)
-            return relation.to_arrow_table() if relation is not None else None
+            return _interruptible(connection, lambda: _arrow(connection, sql, parameters))
         except duckdb.Error as error:
             message = str(error).splitlines()[0]
             raise UsageError(
                 f"the query failed: {message}", hint="steelyard results query 'SHOW TABLES' lists the tables"
             ) from error
+
+
+def _arrow(connection: duckdb.DuckDBPyConnection, sql: str, parameters: list[Any] | None) -> Any:
+    relation = connection.sql(sql, params=parameters or None)
+    return relation.to_arrow_table() if relation is not None else None
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:
+    """Do the work of a query in another thread: DuckDB looks at signals so rarely that Ctrl-C could have no effect."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 @contextmanager

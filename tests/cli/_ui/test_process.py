@@ -135,8 +135,9 @@ sys.exit(steelyard.cli.main())
         "signal.raise_signal({number}); print('went on')",
         "import interrupted_module; print('went on')",
         "import atexit; atexit.register(signal.raise_signal, {number})",
+        "exec('try: signal.raise_signal({number})\\nexcept BaseException: raise RuntimeError'); print('went on')",
     ],
-    ids=["command", "import", "shutdown"],
+    ids=["command", "import", "shutdown", "as DuckDB"],
 )
 def test_a_signal_ends_a_command_with_one_line(body: str, number: int, code: int, tmp_path: Path) -> None:
     (tmp_path / "interrupted_module.py").write_text(
