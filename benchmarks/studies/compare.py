@@ -18,13 +18,13 @@ import json
 import resource
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from steelyard.stats.group_means import GroupScores, task_seed
+from steelyard.stats.group_means import GroupScores
 from steelyard.stats.pairs import pair_statistics
 from steelyard.stats.randomisation import p_values, pair_p_values
 from steelyard.vectors.threads import single_threaded_blas
@@ -50,24 +50,19 @@ def all_pairs(tasks: int) -> dict[str, float]:
     group = leaderboard(MODELS, tasks, QUERIES)
     before, cpu = time.perf_counter(), time.process_time()
 
-    def statistics(place: int) -> float:
-        found = pair_statistics(group.scores[place], seed=task_seed(0, group.tasks[place]))
-        return float((found.p_value < 0.05).mean())
-
-    with single_threaded_blas(), ThreadPoolExecutor(2) as pool:
-        significant = list(pool.map(statistics, range(tasks)))
+    with single_threaded_blas():
+        pairs = list(combinations(range(MODELS), 2))
+        significant = [float((one.p_value < 0.05).mean()) for one in group.task_statistics(pairs)]
         by_task = time.perf_counter() - before
-        means = pool.submit(group.pair_p_values)
-        resampled = pool.submit(group.resampled_means)
-        found, _ = means.result(), resampled.result()
+        found = group.pair_p_values()
+        group.resampled_means()
     seconds = time.perf_counter() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    pairs = MODELS * (MODELS - 1) // 2
     return {
         "models": MODELS,
         "tasks": tasks,
         "queries": QUERIES,
-        "tests": pairs * (tasks + 1),
+        "tests": len(pairs) * (tasks + 1),
         "seconds_by_task": round(by_task, 2),
         "seconds": round(seconds, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),

@@ -13,7 +13,7 @@ from steelyard.stats.corrections import benjamini_hochberg, holm
 from steelyard.stats.group_means import GroupScores, task_pair_p_values, task_seed
 from steelyard.stats.pairs import pair_statistics
 from steelyard.stats.power import detectable_difference
-from steelyard.stats.randomisation import p_values, pair_p_values
+from steelyard.stats.randomisation import FEW, flipped_sums, p_values, pair_p_values
 from steelyard.types import Float64
 
 
@@ -192,6 +192,37 @@ def test_bootstrap_over_tasks_is_wider_and_has_the_variance_of_theory() -> None:
     between = np.var([values.mean() for values in tasks]) / 40
     assert fixed.std() == pytest.approx(np.sqrt(within), rel=0.06)
     assert drawn.std() == pytest.approx(np.sqrt(within + between), rel=0.06)
+
+
+def test_tasks_with_the_same_queries_are_resampled_independently() -> None:
+    values = np.random.default_rng(3).random((1, 100))
+    group = GroupScores(tuple(f"T/{i}" for i in range(50)), (values,) * 50)
+    fixed, drawn = (group.resampled_means(4000, over_tasks=over)[0] for over in (False, True))
+    expected = np.sqrt(values.var() / values.shape[1] / 50)
+    assert fixed.std() == pytest.approx(expected, rel=0.06)
+    assert drawn.std() == pytest.approx(expected, rel=0.06)  # tasks do not differ
+    assert fixed.mean() == pytest.approx(values.mean(), abs=1e-12)
+    assert drawn.mean() == pytest.approx(values.mean(), abs=expected / 10)
+
+
+@pytest.mark.parametrize("queries", [7, 200, 421])
+def test_sums_of_few_rows_are_those_of_many(queries: int) -> None:
+    whole = np.random.default_rng(queries).integers(-(2**40), 2**40, (FEW + 3, queries)).astype(np.float64)
+    many = flipped_sums(whole, 10_000, seed=5)
+    assert (flipped_sums(whole[:2], 10_000, seed=5) == many[:2]).all()
+    assert (np.abs(many) <= np.abs(whole).sum(axis=1)[:, None]).all() and many.std() > 0
+
+
+@pytest.mark.parametrize("models", [2, 12])
+def test_a_group_has_the_same_tests_with_and_without_those_of_its_tasks(models: int) -> None:
+    tasks = {"T/a": scores_like_ndcg(models, 40), "T/b": scores_like_ndcg(models, 6, 1)}
+    first, second = (GroupScores(tuple(tasks), tuple(tasks.values())) for _ in range(2))
+    by_task = list(first.task_statistics([(1, 0)]))
+    for (task, values), one in zip(tasks.items(), by_task, strict=True):
+        assert one.p_value[0] == pair_p_values(values, seed=task_seed(0, task))[1, 0]
+    assert (first.pair_p_values() == second.pair_p_values()).all()
+    assert (first.resampled_means() == second.resampled_means()).all()
+    assert not (first.resampled_means() == first.resampled_means(over_tasks=False)).all()
 
 
 def test_seed_of_a_task_hangs_on_its_name_alone() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,11 +27,9 @@ from steelyard.results.keys import result_key
 from steelyard.results.per_query import Column, aligned, columns, is_mean
 from steelyard.results.ranking import compare_rankings
 from steelyard.retrievers.objects.entrants import Passages, passage_lengths
+from steelyard.stats.pairs import PairStatistics
 from steelyard.stats.rank_overlap import RankAgreement
 from steelyard.vectors.threads import single_threaded_blas
-
-WORKERS = 8
-"""Tasks that are compared at the same time, at most."""
 
 
 def no_report(done: int, total: int) -> None:
@@ -142,18 +138,17 @@ def from_results(
             tested[task] = scores
     _refuse_constant(tested)
 
-    def compare_one(task: str) -> TaskComparison:
-        name = metric or cells[task][0].main_metric
-        if task not in tested:
-            return compute.untested_task(task, name, models, cells[task])
-        return compute.compare_task(task, name, models, cells[task], tested[task], method)
-
-    with single_threaded_blas(), ThreadPoolExecutor(min(os.cpu_count() or 1, WORKERS)) as pool:
-        compared: list[TaskComparison] = []
-        for one in pool.map(compare_one, cells):
-            compared.append(one)
-            on_task(len(compared), len(cells))
+    statistics: dict[str, tuple[TaskScores, PairStatistics]] = {}
+    with single_threaded_blas():
         group = compute.group_scores(tested, method) if tested else None
+        drawn = compute.task_statistics(group, method) if group else ()
+        for task, one in zip(tested, drawn, strict=True):
+            statistics[task] = tested[task], one
+            on_task(len(statistics), len(tested))
+        compared = [
+            compute.compared_task(task, metric or results[0].main_metric, models, results, statistics.get(task))
+            for task, results in cells.items()
+        ]
         overall = compute.compare_means(models, group, method) if group else None
         types = {task.task: task.type for task in compared}
         ranking = compute.ranking(models, group, types, method) if group else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, sqrt
@@ -13,9 +13,9 @@ from steelyard.comparison.model import Difference, Overall, Score, TaskCompariso
 from steelyard.results import Result
 from steelyard.results.ranking import RankedModel, ranked
 from steelyard.stats.corrections import benjamini_hochberg, holm
-from steelyard.stats.group_means import GroupScores, task_seed
+from steelyard.stats.group_means import GroupScores
 from steelyard.stats.intervals import DRAWS
-from steelyard.stats.pairs import PairStatistics, pair_statistics
+from steelyard.stats.pairs import PairStatistics
 from steelyard.stats.power import detectable_difference
 from steelyard.stats.randomisation import FLIPS
 from steelyard.types import Float64
@@ -37,49 +37,31 @@ def model_pairs(count: int) -> list[tuple[int, int]]:
     return [(later, earlier) for earlier, later in combinations(range(count), 2)]
 
 
-def compare_task(
-    task: str, metric: str, models: Sequence[str], cells: Sequence[Result], queries: TaskScores, method: Method
+def compared_task(
+    task: str,
+    metric: str,
+    models: Sequence[str],
+    cells: Sequence[Result],
+    tested: tuple[TaskScores, PairStatistics] | None,
 ) -> TaskComparison:
-    """Return the statistics of one task from its aligned per-query scores."""
-    statistics = pair_statistics(
-        queries.scores,
-        model_pairs(len(models)),
-        level=method.level,
-        flips=method.flips,
-        draws=method.draws,
-        seed=task_seed(method.seed, task),
-    )
-    notes = []
-    if np.ptp(queries.scores) == 0:
-        notes.append(f"every query has the score {queries.scores[0, 0]:g} for every model")
-    return TaskComparison(
-        task=task,
-        metric=metric,
-        type=cells[0].facts.type,
-        language=cells[0].facts.language,
-        queries=len(queries.ids),
-        scores=_scores(models, cells, metric),
-        differences=differences_of(models, statistics),
-        notes=tuple(notes),
-    )
-
-
-def untested_task(task: str, metric: str, models: Sequence[str], cells: Sequence[Result]) -> TaskComparison:
-    """Return a task whose score is not a mean over queries: its differences cannot be tested by query."""
+    """Return the comparison of one task; `tested` is None if its score is not a mean over queries."""
     scores = _scores(models, cells, metric)
-    return TaskComparison(
-        task=task,
-        metric=metric,
-        type=cells[0].facts.type,
-        language=cells[0].facts.language,
-        queries=cells[0].facts.queries or cells[0].facts.samples or 0,
-        scores=scores,
-        differences=tuple(
+    facts = cells[0].facts
+    notes: tuple[str, ...] = ()
+    if tested is None:
+        differences = tuple(
             Difference(models[a], models[b], scores[models[a]].value - scores[models[b]].value)
             for a, b in model_pairs(len(models))
-        ),
-        notes=(f"{metric} is not a mean over queries: its difference is not tested",),
-    )
+        )
+        queries = facts.queries or facts.samples or 0
+        notes = (f"{metric} is not a mean over queries: its difference is not tested",)
+    else:
+        by_query, statistics = tested
+        differences = differences_of(models, statistics)
+        queries = len(by_query.ids)
+        if np.ptp(by_query.scores) == 0:
+            notes = (f"every query has the score {by_query.scores[0, 0]:g} for every model",)
+    return TaskComparison(task, metric, facts.type, facts.language, queries, scores, differences, notes)
 
 
 def _scores(models: Sequence[str], cells: Sequence[Result], metric: str) -> dict[str, Score]:
@@ -135,6 +117,12 @@ def corrected_tasks(tasks: Sequence[TaskComparison]) -> tuple[TaskComparison, ..
 def group_scores(by_task: Mapping[str, TaskScores], method: Method) -> GroupScores:
     """Return the scores of all tasks; means and ranks come from the same resamples of its queries."""
     return GroupScores(tuple(by_task), tuple(one.scores for one in by_task.values()), method.seed)
+
+
+def task_statistics(group: GroupScores, method: Method) -> Iterator[PairStatistics]:
+    """Yield the statistics of all pairs of models on every task."""
+    pairs = model_pairs(group.models)
+    return group.task_statistics(pairs, level=method.level, flips=method.flips, draws=method.draws)
 
 
 def compare_means(models: Sequence[str], group: GroupScores, method: Method) -> Overall:

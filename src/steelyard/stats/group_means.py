@@ -6,7 +6,7 @@ one (models, queries) matrix of scores for each task, with the same models in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from zlib import crc32
@@ -16,8 +16,16 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError
 from steelyard.stats.intervals import DRAWS
-from steelyard.stats.pairs import checked_scores
-from steelyard.stats.randomisation import FLIPS, count_pairs, flipped_sums, p_values
+from steelyard.stats.pairs import (
+    LEVEL,
+    Pair,
+    PairStatistics,
+    checked_scores,
+    draw_task,
+    pair_statistics,
+    resampled_means,
+)
+from steelyard.stats.randomisation import FLIPS, count_pairs, p_values, pair_tests
 from steelyard.types import Float64
 
 
@@ -77,62 +85,86 @@ class GroupScores:
         Signs are flipped query by query within each task, so the tasks are taken as given: the test answers whether
         the difference on these tasks could come from their sample of queries.
         """
-        if flips not in self._p_values:
-            self._p_values[flips] = self._test_pairs(flips)
-        return self._p_values[flips]
-
-    @cached_property
-    def _p_values(self) -> dict[int, Float64]:
-        return {}
-
-    def _test_pairs(self, flips: int) -> Float64:
-        sums = np.zeros((self.models, flips))
-        for task, values in zip(self.tasks, self.scores, strict=True):
-            sums += flipped_sums(values / (values.shape[1] * len(self.tasks)), flips, task_seed(self.seed, task))
+        if flips not in self._sums:
+            sums = np.zeros((self.models, flips))
+            for task, values in zip(self.tasks, self.scores, strict=True):
+                sums += pair_tests(values, flips, task_seed(self.seed, task))[1] / (values.shape[1] * len(self.tasks))
+            self._sums[flips] = sums
+        sums = self._sums[flips]
         gaps = np.abs(self.means[:, None] - self.means[None, :])
         counts = count_pairs(sums, gaps * (1 - 1e-9) - 1e-12)
         found = (counts + 1) / (flips + 1)
         np.fill_diagonal(found, 1.0)
         return np.asarray(found)
 
-    def resampled_tasks(self, draws: int = DRAWS) -> Iterator[Float64]:
-        """Yield the bootstrap means of every task over its queries: one (models, draws) matrix for each task."""
-        for task, values in zip(self.tasks, self.scores, strict=True):
-            generator = np.random.default_rng(task_seed(self.seed + 1, task))
-            yield values @ query_weights(generator, values.shape[1], draws)
-
     def resampled_means(self, draws: int = DRAWS, *, over_tasks: bool = True) -> Float64:
         """Return bootstrap group means, (models, draws): queries drawn within each task, and the tasks themselves.
 
-        A task that is drawn several times has new queries each time. Without `over_tasks` the tasks are fixed.
+        A task that is drawn several times has other queries each time. Without `over_tasks` the tasks are fixed.
         """
         if draws not in self._resampled:
-            self._resampled[draws] = self._resample(draws)
+            mixer = _Mixer(self, draws)
+            for values in self.scores:
+                mixer.add(resampled_means(values, draws, self.seed))
+            self._resampled[draws] = mixer.means()
         return self._resampled[draws][int(over_tasks and len(self.tasks) > 1)]
+
+    def task_statistics(
+        self, pairs: Sequence[Pair], *, level: float = LEVEL, flips: int = FLIPS, draws: int = DRAWS
+    ) -> Iterator[PairStatistics]:
+        """Yield the statistics of pairs on every task. What is drawn for them serves the group mean as well."""
+        sums, mixer = np.zeros((self.models, flips)), _Mixer(self, draws)
+        for task, values in zip(self.tasks, self.scores, strict=True):
+            drawn = draw_task(values, flips, draws, task_seed(self.seed, task))
+            sums += drawn.sums / (values.shape[1] * len(self.tasks))
+            mixer.add(drawn.means)
+            yield pair_statistics(values, pairs, level=level, drawn=drawn)
+        self._sums[flips], self._resampled[draws] = sums, mixer.means()
+
+    @cached_property
+    def _sums(self) -> dict[int, Float64]:
+        """Flipped sums of the group means, by the number of flips."""
+        return {}
 
     @cached_property
     def _resampled(self) -> dict[int, tuple[Float64, Float64]]:
-        """Means with fixed and with drawn tasks by draws: both from the same resamples of the queries."""
+        """Means with fixed and with drawn tasks, by the number of draws: both from the same resamples of queries."""
         return {}
 
-    def _resample(self, draws: int) -> tuple[Float64, Float64]:
-        tasks = len(self.tasks)
-        chosen = np.random.default_rng([self.seed, 7]).integers(0, tasks, (draws, tasks))
-        counts = np.zeros((draws, tasks), dtype=np.int64)
-        np.add.at(counts, (np.arange(draws)[:, None], chosen), 1)
-        fixed, drawn = np.zeros((self.models, draws)), np.zeros((self.models, draws))
-        for place, means in enumerate(self.resampled_tasks(draws)):
-            fixed += means
-            for repeat in range(int(counts[:, place].max())):  # another resample of the queries for each repeat
-                drawn += np.roll(means, 101 * repeat, axis=1) * (counts[:, place] > repeat)
-        return fixed / tasks, drawn / tasks
 
+class _Mixer:
+    """Bootstrap means of a group from those of its tasks, which are given one after the other.
 
-def query_weights(generator: np.random.Generator, queries: int, draws: int) -> Float64:
-    """Return how often each query was drawn, divided by their number: (queries, draws)."""
-    picks = generator.integers(0, queries, (draws, queries)) + np.arange(draws)[:, None] * queries
-    counts = np.bincount(picks.ravel(), minlength=draws * queries).reshape(draws, queries)
-    return np.ascontiguousarray(counts.T / queries)
+    Tasks with as many queries share their resamples (`bootstrap_means`), so each task's are mixed by a permutation of
+    its own: a resample of the group then has other queries drawn in every task. For the same reason the resamples of a
+    task are moved to its mean: a chance deviation that tasks share would not average out.
+    """
+
+    def __init__(self, group: GroupScores, draws: int) -> None:
+        self.task_means, self.draws = group.task_means, draws
+        self.generator = np.random.default_rng([group.seed, 7])
+        tasks = len(group.tasks)
+        chosen = self.generator.integers(0, tasks, draws * tasks).astype(np.min_scalar_type(tasks))
+        self.resamples = np.argsort(chosen, kind="stable") // tasks
+        """The resamples of the group that have drawn the first task, then those that have drawn the second one ..."""
+        self.ends = np.cumsum(np.bincount(chosen, minlength=tasks))
+        self.fixed, self.drawn = np.zeros((group.models, draws)), np.zeros((group.models, draws))
+        self.added = 0
+
+    def add(self, means: Float64) -> None:
+        """Add the bootstrap means of the next task: (models, draws)."""
+        place = self.added
+        centred = means + (self.task_means[:, place] - means.mean(axis=1))[:, None]
+        self.fixed += centred[:, self.generator.permutation(self.draws)]
+        resamples = self.resamples[self.ends[place - 1] if place else 0 : self.ends[place]]
+        columns = self.generator.integers(0, self.draws, len(resamples))
+        for total, values in zip(self.drawn, centred, strict=True):
+            total += np.bincount(resamples, values[columns], minlength=self.draws)
+        self.added += 1
+
+    def means(self) -> tuple[Float64, Float64]:
+        """Return the means with fixed and with drawn tasks."""
+        return self.fixed / self.added, self.drawn / self.added
 
 
 def task_pair_p_values(task_means: npt.ArrayLike, flips: int = FLIPS, seed: int = 0) -> Float64:

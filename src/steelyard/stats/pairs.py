@@ -12,7 +12,7 @@ import numpy.typing as npt
 from steelyard.errors import DataError
 from steelyard.stats.intervals import DRAWS, NORMAL, bootstrap_means
 from steelyard.stats.power import detectable_difference
-from steelyard.stats.randomisation import FLIPS, Seed, pair_p_values
+from steelyard.stats.randomisation import FLIPS, Seed, pair_tests
 from steelyard.types import Float64
 
 LEVEL = 0.95
@@ -52,6 +52,7 @@ def pair_statistics(
     flips: int = FLIPS,
     draws: int = DRAWS,
     seed: Seed = 0,
+    drawn: TaskDraws | None = None,
 ) -> PairStatistics:
     """Return the statistics of the given pairs, or of all pairs, of models from per-query scores (models, queries).
 
@@ -61,12 +62,11 @@ def pair_statistics(
     """
     scores = checked_scores(values)
     models, queries = scores.shape
+    drawn = drawn or draw_task(scores, flips, draws, seed)
     chosen = tuple(combinations(range(models), 2)) if pairs is None else tuple(pairs)
     first, second = (np.array([pair[end] for pair in chosen], dtype=np.intp) for end in (0, 1))
     differences = scores[first] - scores[second]
-    p = pair_p_values(scores, flips, seed)
-    resampled = np.ascontiguousarray(bootstrap_means(np.ascontiguousarray(scores.T), draws, _number(seed)).T)
-    low, high, probability = _bootstrap(resampled, differences, first, second, level)
+    low, high, probability = _bootstrap(drawn.means, differences, first, second, level)
     mean, deviation = differences.mean(axis=1), differences.std(axis=1, ddof=1)
     same = deviation <= 1e-15
     scale = detectable_difference(1.0, queries, alpha=1 - level)
@@ -75,7 +75,7 @@ def pair_statistics(
         difference=mean,
         low=low,
         high=high,
-        p_value=p[first, second],
+        p_value=drawn.p_values[first, second],
         effect_size=np.divide(mean, deviation, out=np.full_like(mean, np.nan), where=~same),
         probability=probability,
         wins=(differences > 0).sum(axis=1),
@@ -85,6 +85,29 @@ def pair_statistics(
         queries=queries,
         level=level,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class TaskDraws:
+    """Random sign changes and resamples of the queries of one task."""
+
+    p_values: Float64
+    """Paired randomisation tests: (models, models)."""
+    sums: Float64
+    """Sums of the differences from the last model after each sign change: (models, flips)."""
+    means: Float64
+    """Bootstrap means: (models, draws)."""
+
+
+def draw_task(scores: Float64, flips: int = FLIPS, draws: int = DRAWS, seed: Seed = 0) -> TaskDraws:
+    """Draw sign changes by the seed, and resamples that are the same for all tasks with so many queries."""
+    resamples = resampled_means(scores, draws, seed if isinstance(seed, int) else seed[0])
+    return TaskDraws(*pair_tests(scores, flips, seed), resamples)
+
+
+def resampled_means(scores: Float64, draws: int, seed: int) -> Float64:
+    """Return the bootstrap means of every model: (models, queries) to (models, draws)."""
+    return np.ascontiguousarray(bootstrap_means(np.ascontiguousarray(scores.T), draws, seed).T)
 
 
 def checked_scores(values: npt.ArrayLike) -> Float64:
@@ -103,11 +126,6 @@ def checked_scores(values: npt.ArrayLike) -> Float64:
             hint="check the metric",
         )
     return scores
-
-
-def _number(seed: Seed) -> int:
-    """Return one number for a seed that may be several."""
-    return seed if isinstance(seed, int) else int(np.random.SeedSequence(list(seed)).generate_state(1)[0])
 
 
 def _bootstrap(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from steelyard.comparison import Comparison, Difference
 from steelyard.comparison.changed_queries import changed_queries
 from steelyard.comparison.compare_models import from_results
-from steelyard.comparison.model import QueryChange, plain
+from steelyard.comparison.model import QueryChange
 from steelyard.errors import DataError, UsageError
 from steelyard.results import Result, Results
 from steelyard.stats.corrections import holm
@@ -88,6 +89,12 @@ def _between(differences: Sequence[Difference], model: str, baseline: str) -> Di
 def _values(one: Difference, alpha: float) -> dict[str, Any]:
     """Return what the page shows of a difference."""
     shown = ("difference", "low", "high", "p_value", "p_holm", "wins", "ties", "losses")
-    values = plain(one)
-    short = {name: round(values[name], 6) if isinstance(values[name], float) else values[name] for name in shown}
-    return {**short, "verdict": one.verdict(alpha)}
+    values = {name: getattr(one, name) for name in shown}
+    return {**{name: _short(value) for name, value in values.items()}, "verdict": one.verdict(alpha)}
+
+
+def _short(value: float | None) -> float | None:
+    """Return a number as the page needs it; one that is not finite becomes None."""
+    if isinstance(value, float):
+        return round(value, 6) if isfinite(value) else None
+    return value
