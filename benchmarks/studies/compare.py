@@ -25,7 +25,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from steelyard.stats.group_means import GroupScores
-from steelyard.stats.pairs import pair_statistics
 from steelyard.stats.randomisation import p_values, pair_p_values
 from steelyard.vectors.threads import single_threaded_blas
 
