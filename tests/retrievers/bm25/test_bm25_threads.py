@@ -1,4 +1,4 @@
-"""Postings, numbering and runs are the same bits whatever the number of threads."""
+"""Postings and numbering are the same bits whatever the number of threads."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from steelyard.retrievers.bm25 import retriever as bm25
-from steelyard.retrievers.bm25 import search as postings_search
 from steelyard.retrievers.bm25.retriever import Bm25, Bm25Index
 from steelyard.retrievers.threads import in_order, threads
 from steelyard.text.tokenizer.spans import keys_of_strings
-from steelyard.types import Corpus, Queries, Run, TaskInfo
+from steelyard.types import Corpus, Queries, TaskInfo
 
 WORDS = [
     "running",
@@ -33,11 +32,10 @@ WORDS = [
 
 
 def indexed(workers: int, info: TaskInfo, monkeypatch: pytest.MonkeyPatch) -> tuple[Bm25Index, Queries]:
-    """An index of some twenty portions, made and searched by so many threads."""
+    """An index of some twenty portions, made by so many threads."""
     monkeypatch.setattr(bm25, "_PORTION", (1 << 10, 1 << 10))
     monkeypatch.setattr(bm25, "_SHARED", 0)
     monkeypatch.setattr(bm25, "threads", lambda limit=None: workers)
-    monkeypatch.setattr(postings_search, "threads", lambda limit=None: workers)
     rng = np.random.default_rng(11)
     texts = [" ".join(rng.choice(WORDS, rng.integers(0, 12))) + f" w{rng.integers(300)}" for _ in range(600)]
     queries = tuple(" ".join(rng.choice(WORDS, 3)) for _ in range(60))
@@ -54,20 +52,6 @@ def test_threads_change_nothing_in_the_index(info: TaskInfo, monkeypatch: pytest
     assert one.notes == several.notes
     for part in ("offsets", "rows", "weights", "peaks", "floor"):
         np.testing.assert_array_equal(getattr(one.postings, part), getattr(several.postings, part))
-
-
-@pytest.mark.parametrize("small", [0, 1 << 16])
-def test_threads_change_nothing_in_a_run(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings_search, "_SMALL", small)
-    monkeypatch.setattr(postings_search, "_CELLS", 600)
-    runs: list[Run] = []
-    for workers in (1, 2, 5):
-        index, queries = indexed(workers, TaskInfo("t/en", language="en"), monkeypatch)
-        runs.append(index.search(queries, 50))
-    assert runs[0].lengths.sum() > 1000
-    for run in runs[1:]:
-        np.testing.assert_array_equal(runs[0].rows, run.rows)
-        np.testing.assert_array_equal(runs[0].scores, run.scores)
 
 
 def test_portions_are_as_one_and_their_rows_ascend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,7 @@ def test_pruning_changes_nothing(form: str, top_k: int, monkeypatch: pytest.Monk
     index, queries = made_index(form)
     whole = index.search(queries, top_k)
     monkeypatch.setattr(postings_search, "_SMALL", 0)
+    monkeypatch.setattr(postings_search, "_RARE", 0)  # all are pruned
     pruned = index.search(queries, top_k)
     np.testing.assert_array_equal(whole.rows, pruned.rows)
     np.testing.assert_array_equal(whole.scores, pruned.scores)

@@ -48,6 +48,7 @@ def test_fewer_matches_than_the_list_is_long(
 ) -> None:
     """With fewer than k matches the threshold is 0, and no document without a common term may fill the list."""
     monkeypatch.setattr(postings_search, "_SMALL", limit)
+    monkeypatch.setattr(postings_search, "_RARE", 0)
     texts = ["badger otter"] * 40
     for row in range(matches):
         texts[3 * row] += " marmot" * (row % 3 + 1)
@@ -83,11 +84,31 @@ def test_pruned_and_block_search_are_exact(form: str, top_k: int, monkeypatch: p
     chances = 1 / np.arange(1, 41)
     texts = [" ".join(random.choice(words, 8, p=chances / chances.sum())) for _ in range(250)]
     index = index_of(texts, form)
+    monkeypatch.setattr(postings_search, "_RARE", 0)
     for number in range(20):
         query = " ".join(random.choice(words, 1 + number % 5))
         for limit in (0, 1 << 16):
             monkeypatch.setattr(postings_search, "_SMALL", limit)
             assert_is_the_best(index.search(Queries(("q",), (query,)), top_k), plain_search(index, query), top_k)
+
+
+def test_rare_and_frequent_queries_of_a_large_corpus_keep_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    texts = [f"otter w{number}" + " badger" * int(random.integers(0, 3)) for number in range(300)]
+    index = index_of(texts, "lucene")
+    asked = ("w7", "otter badger", "w8 w9", "unseen", "", "badger w3", "w4")
+    queries = Queries(tuple(map(str, range(len(asked)))), asked)
+    whole = index.search(queries, 20)
+    pruned: list[int] = []
+    best = postings_search.PrunedSearch.best
+    monkeypatch.setattr(
+        postings_search.PrunedSearch, "best", lambda self, *given: (pruned.append(len(given[0])), best(self, *given))[1]
+    )
+    monkeypatch.setattr(postings_search, "_SMALL", 299)
+    mixed = index.search(queries, 20)
+    assert pruned == [1, 2, 0, 0, 1]
+    np.testing.assert_array_equal(mixed.rows, whole.rows)
+    np.testing.assert_array_equal(mixed.scores, whole.scores)
 
 
 @pytest.mark.parametrize("top_k", [0, 1, 7, 100, 600, 1300])

@@ -138,7 +138,7 @@ class Bm25:
         }
         if isinstance(postings, ShardedPostings):
             notes["shards"] = len(postings.shards)
-        return Bm25Index(policy, readers, postings, len(corpus), notes, self.threads)
+        return Bm25Index(policy, readers, postings, len(corpus), notes)
 
     def _builder(self, documents: int, characters: int) -> PostingsBuilder | ShardedBuilder:
         """Return a builder in memory, or of shards in files if the postings may be larger than memory allows."""
@@ -189,12 +189,10 @@ class Bm25Index:
         postings: Postings | ShardedPostings,
         documents: int,
         notes: ModelSettings,
-        threads: int | None = None,
     ) -> None:
         self.policy, self.readers, self.postings = policy, readers, postings
         self.vocabulary = readers.vocabulary
         self.documents = documents
-        self.threads = threads
         self.notes = notes
         """Documents of each analyser, languages, size of the vocabulary, mean length."""
 
@@ -207,8 +205,8 @@ class Bm25Index:
         """Return the best `top_k` documents that share a term with the query; ties by row."""
         depth, terms = min(top_k, self.documents), self._terms(queries.texts)
         if isinstance(self.postings, ShardedPostings):
-            return Run(*self.postings.search(terms, depth, self.threads))
-        return Run(*search(self.postings, self.documents, terms, depth, self.threads))
+            return Run(*self.postings.search(terms, depth))
+        return Run(*search(self.postings, self.documents, terms, depth))
 
     def _terms(self, texts: Sequence[str]) -> QueryTerms:
         """Return the distinct known terms of each query with their counts."""

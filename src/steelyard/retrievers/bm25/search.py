@@ -1,4 +1,4 @@
-"""Exact search over postings: blocks of queries in a small corpus, one pruned query at a time in a large one.
+"""Exact search over postings: all scores for blocks of queries, or one pruned query at a time in a large corpus.
 
 Sums are float64 over float32 weights. They are exact except for very long queries, so their order does not matter: both
 ways give the same bits, and documents of equal content score equally.
@@ -6,13 +6,12 @@ ways give the same bits, and documents of equal content score equally.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.retrievers.bm25.postings import Postings
-from steelyard.retrievers.threads import in_order, threads
 from steelyard.types import Float32, Float64, Int32, Int64
 
 _SLACK = 1 - 1e-6
@@ -25,12 +24,14 @@ _LAST_ROW = np.int64(2**31 - 1)
 _LEAST = np.nextafter(np.float32(0), np.float32(1))
 """The smallest score of a document that matches."""
 _SMALL = 1 << 16
-"""Corpora of at most so many documents are searched in blocks of queries."""
+"""Corpora of at most so many documents are always searched in blocks of queries."""
+_RARE = 32
+"""In a larger corpus, a query with fewer than one posting for so many documents is searched alone, with pruning."""
 _CELLS = 1 << 18
 """Scores in memory at once for a block of queries, at least those of one query."""
 
-_BLOCKS = 32
-"""From so many blocks of queries on, several threads search; starting them costs as much as some blocks."""
+_GROUPS = 256
+"""Groups of documents whose maxima are taken, at least: fewer make long loops over few numbers."""
 
 _SHORT = 256
 """Posting lists of at most this length are added together, longer ones one by one."""
@@ -49,39 +50,40 @@ class QueryTerms:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def chosen(self, mask: npt.NDArray[np.bool_]) -> QueryTerms:
+        """Return some of the queries."""
+        sizes = np.diff(self.offsets)
+        terms = np.repeat(mask, sizes)
+        offsets = np.concatenate((self.offsets[:1], np.cumsum(sizes[mask])))
+        return QueryTerms(offsets, self.terms[terms], self.counts[terms])
 
-def search(
-    postings: Postings, documents: int, queries: QueryTerms, top_k: int, limit: int | None = None
-) -> tuple[Int32, Float32]:
+
+def search(postings: Postings, documents: int, queries: QueryTerms, top_k: int) -> tuple[Int32, Float32]:
     """Return the best `top_k` rows and scores of each query, best first; -1 and -inf if fewer match.
 
-    Ties go to the lower row, also at the end of the list. Documents that score zero are not returned.
+    Ties go to the lower row, also at the end of the list. Documents that score zero are not returned. Everything is
+    done in one thread: numpy keeps Python's lock while it adds weights, so that a second one makes it slower.
     """
     rows = np.full((len(queries), top_k), -1, dtype=np.int32)
     scores = np.full((len(queries), top_k), -np.inf, dtype=np.float32)
-    workers = threads(limit)
-    work: Callable[[int], None]
-    if documents <= _SMALL:
-        step = max(_CELLS // max(documents, 1), 1)
-
-        def fill_block(first: int) -> None:
-            last = min(first + step, len(queries))
-            rows[first:last], scores[first:last] = _block(postings, documents, queries, first, last, top_k)
-
-        work, items = fill_block, range(0, len(queries), step)
-        workers = workers if len(items) >= _BLOCKS else 1
-    else:
-        # Each thread has its own array of scores and takes some of the queries.
-        def fill_share(share: int) -> None:
-            pruned = PrunedSearch(postings, documents)
-            for query in range(share, len(queries), workers):
-                place = slice(queries.offsets[query], queries.offsets[query + 1])
-                best, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
-                rows[query, : len(best)], scores[query, : len(best)] = best, values
-
-        work, items = fill_share, range(min(workers, len(queries)))
-    for _ in in_order(work, items, min(workers, len(items))):
-        pass
+    rare = np.zeros(len(queries), dtype=bool)
+    if documents > _SMALL:
+        sizes = postings.offsets[queries.terms + 1] - postings.offsets[queries.terms]
+        ends = np.concatenate(([0], np.cumsum(sizes)))[queries.offsets]
+        rare = np.diff(ends) * _RARE < documents
+    if rare.any():
+        pruned = PrunedSearch(postings, documents)
+        for query in np.flatnonzero(rare).tolist():
+            place = slice(queries.offsets[query], queries.offsets[query + 1])
+            best, values = pruned.best(queries.terms[place], queries.counts[place], top_k)
+            rows[query, : len(best)], scores[query, : len(best)] = best, values
+        queries = queries.chosen(~rare)
+    others = np.flatnonzero(~rare)
+    step = max(_CELLS // max(documents, 1), 1)
+    for first in range(0, len(others), step):
+        last = min(first + step, len(others))
+        block = others[first:last]
+        rows[block], scores[block] = _block(postings, documents, queries, first, last, top_k)
     return rows, scores
 
 
@@ -122,11 +124,12 @@ def _best_keys(scores: Float32, top_k: int) -> Int64:
     about 1.4 times `top_k` documents reach it. That takes a third of the time of a partition of all keys.
     """
     lines, documents = scores.shape
-    groups, least = 2 * top_k, np.full((lines, 1), _LEAST, dtype=np.float32)
+    groups, least = max(2 * top_k, _GROUPS), np.full((lines, 1), _LEAST, dtype=np.float32)
     size = documents // max(groups, 1)
     if top_k and size > 1:
         maxima = scores[:, : size * groups].reshape(lines, size, groups).max(axis=1)
-        least = np.maximum(least, np.partition(maxima, top_k, axis=1)[:, top_k, None])
+        place = groups - top_k
+        least = np.maximum(least, np.partition(maxima, place, axis=1)[:, place, None])
     places = (scores >= least).ravel().nonzero()[0]
     line = places // documents
     counts = np.bincount(line, minlength=lines)

@@ -44,12 +44,12 @@ class ShardedPostings:
         """Return the bytes of the files."""
         return sum(shard.postings.size_bytes for shard in self.shards)
 
-    def search(self, queries: QueryTerms, top_k: int, limit: int | None = None) -> tuple[Int32, Float32]:
+    def search(self, queries: QueryTerms, top_k: int) -> tuple[Int32, Float32]:
         """Return what `search` returns for the whole corpus, shard by shard."""
         best = Run(np.full((len(queries), top_k), -1, np.int32), np.full((len(queries), top_k), -np.inf, np.float32))
         for shard in self.shards:
             depth = min(top_k, shard.documents)
-            rows, scores = search(shard.postings, shard.documents, queries, depth, limit)
+            rows, scores = search(shard.postings, shard.documents, queries, depth)
             rows = np.where(rows >= 0, rows + np.int32(shard.first), rows)
             best = Run.of(np.concatenate([best.rows, rows], axis=1), np.concatenate([best.scores, scores], axis=1))
             best = best.top(top_k)
