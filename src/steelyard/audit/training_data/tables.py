@@ -29,10 +29,8 @@ def read_parquet(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
 
     with parquet.ParquetFile(path) as file:
         _check_columns(asked, file.schema_arrow.names, path)
-        sample: list[Mapping[str, Any]] = []
-        if file.metadata.num_rows:
-            sample = next(file.iter_batches(batch_size=SAMPLE)).to_pylist()
-        columns = detect(sample, asked)
+        first = next(file.iter_batches(batch_size=SAMPLE), None)
+        columns = detect(first.to_pylist() if first is not None else [], asked)
         row = 1
         share = max(1, path.stat().st_size // max(1, file.metadata.num_rows))
         for table in file.iter_batches(batch_size=ROWS, columns=list(columns.names)) if columns.names else ():
@@ -40,6 +38,12 @@ def read_parquet(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
             parse = _parse_texts if plain and columns.body is None else _parse_table
             yield Block(partial(parse, table, row, columns), share * table.num_rows)
             row += table.num_rows
+        if row <= file.metadata.num_rows and (columns.names or first is None):
+            raise DataError(
+                f"the metadata count {file.metadata.num_rows:,} rows, but only {row - 1:,} can be read",
+                where=path.name,
+                hint="write the file again",
+            )
 
 
 def _check_columns(asked: Sequence[str], columns: Sequence[str], path: Path) -> None:

@@ -163,6 +163,10 @@ def cluster_task(table: Table, info: TaskInfo, constants: Constants, report: Rep
     flat = unfold(table, ("text", "label"), report) if in_rows else table
     if flat is None:
         return None
+    if is_list(flat["label"]) and is_list(flat["label"].flatten()):
+        remedy = "write the levels of a text's label as one list"
+        report.add("columns", table.name, "labels are lists of lists, but texts single values", remedy=remedy)
+        return None
     labelled = flat if is_list(flat["label"]) else rows_with(flat, "label", "missing-label", "no label", report)
     if is_list(labelled["label"]):
         labelled = _with_first_level(labelled, report)
