@@ -203,6 +203,19 @@ def static_folder(bert, tmp_path):
     return tmp_path / "static"
 
 
+def test_static_embeddings_count_the_texts_that_lost_something(static_folder):
+    encoder = load_encoder(str(static_folder), None, {"max_seq_length": "4"})
+    words = " ".join(["river"] * 4)
+    texts = [words, words + " river", "a", "", "x" * 10_000, "river " * 50]
+    encoder.encode(texts, "document")
+    plain = StaticModel.from_pretrained(static_folder)
+    lengths = [len(plain.tokenizer.encode(text, add_special_tokens=False).ids) for text in texts]
+    characters = 4 * plain.median_token_length
+    expected = sum(tokens > 4 or len(text) > characters for text, tokens in zip(texts, lengths, strict=True))
+    assert 0 < expected < len(texts)
+    assert encoder.account() == {"texts_cut": expected} and encoder.account() == {}
+
+
 @pytest.mark.parametrize("backend", ["onnx", "static"])
 def test_a_stored_rerun_does_not_open_the_model(folder, static_folder, backend, tmp_path, monkeypatch):
     path = folder if backend == "onnx" else static_folder

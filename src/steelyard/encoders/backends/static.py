@@ -39,6 +39,7 @@ class DenseStatic(prompts.PromptsByTask):
         self._truncate = options.whole("truncate_dim", None)
         self._dtype = options.choice("dtype", DTYPES)
         self._model = _load(folder, self._truncate, self._dtype)
+        self._tokenizer = self._model.tokenizer = _CountingTokenizer(self._model.tokenizer)
         self._limit: int | None = options.whole("max_seq_length", self._model.max_length)
         declared = folder.json_object("config_sentence_transformers.json")
         own, default = declared.get("prompts") or {}, declared.get("default_prompt_name")
@@ -74,10 +75,11 @@ class DenseStatic(prompts.PromptsByTask):
                 replace_surrogates(self._prompts.get(role, "") + text)
                 for text in texts[start : start + self._batch_size]
             ]
-            self._count_truncated(part)
             vectors[start : start + len(part)] = self._model.encode(
                 part, max_length=self._limit, batch_size=self._batch_size, use_multiprocessing=False
             )
+            self._texts_seen += len(part)
+            self._texts_truncated += self._count_truncated(part)
             tick(len(part))
         return vectors
 
@@ -86,21 +88,37 @@ class DenseStatic(prompts.PromptsByTask):
         self._model.tokenizer.no_truncation()
         return starts_of_tokenizer(self._model.tokenizer, texts, self.name)
 
-    def _count_truncated(self, texts: list[str]) -> None:
-        self._texts_seen += len(texts)
+    def _count_truncated(self, texts: list[str]) -> int:
+        """Count what was truncated of the texts just encoded, also before it was tokenised, by characters."""
         if self._limit is None:
-            return
-        # A token has at least one character, so only these can be too long.
-        candidates = [text for text in texts if len(text) > self._limit]
-        self._model.tokenizer.no_truncation()
-        encodings = self._model.tokenizer.encode_batch(candidates, add_special_tokens=False)
-        self._texts_truncated += sum(len(encoding.ids) > self._limit for encoding in encodings)
+            return 0
+        characters = self._limit * self._model.median_token_length
+        found = zip(texts, self._tokenizer.truncated, strict=True)
+        return sum(truncated or len(text) > characters for text, truncated in found)
 
     def account(self) -> ModelSettings:
         """Return how many texts were truncated since the last call."""
         seen, truncated = self._texts_seen, self._texts_truncated
         self._texts_seen = self._texts_truncated = 0
         return {"texts_cut": truncated} if seen else {}
+
+
+class _CountingTokenizer:
+    """The tokenizer of a model, which remembers the texts that it truncated: to count them apart takes as long."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.truncated: list[bool] = []
+        """Whether each text of the last batch was truncated."""
+
+    def encode_batch_fast(self, texts: Sequence[str], **options: Any) -> list[Any]:
+        """Return what the tokenizer returns."""
+        encodings: list[Any] = self._tokenizer.encode_batch_fast(texts, **options)
+        self.truncated = [bool(encoding.overflowing) for encoding in encodings]
+        return encodings
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
 
 
 def _load(folder: ModelFolder, dimension: int | None, dtype: str) -> Any:
