@@ -81,6 +81,7 @@ def test_a_state_of_other_settings_is_not_used(training: Path, tmp_path: Path) -
     assert facts(result) == facts(audit(label_task(EVALUATION), training))
 
 
+@pytest.mark.slow
 def test_a_damaged_file_stops_only_itself(training: Path) -> None:
     content = (training / "a.jsonl").read_bytes()
     (training / "a.jsonl").unlink()

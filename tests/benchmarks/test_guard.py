@@ -74,6 +74,7 @@ A document of BM25 has 75 words.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIMITS)
 def test_calls_do_not_grow_with_the_data(name: str) -> None:
     module_name, small, large, most = LIMITS[name]

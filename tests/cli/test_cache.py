@@ -186,6 +186,7 @@ def test_a_link_in_place_of_a_folder_of_records_stays(kind: str, filled: Path, t
     assert folder.is_symlink() and tree(outside) == before
 
 
+@pytest.mark.slow
 def test_what_the_verbs_store_is_listed_and_removed(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = Settings.load()
     assert _names(settings)["models"]

@@ -76,6 +76,7 @@ def test_scores_equal_trec_eval(tmp_path: Path, choice: str) -> None:
         assert result.metrics[ours] == pytest.approx(expected, rel=1e-6), ours
 
 
+@pytest.mark.slow
 def test_scores_equal_mteb(tmp_path: Path) -> None:
     retrieval = pytest.importorskip("mteb._evaluators.retrieval_metrics")
     result, run = run_of(write(tmp_path / "mine"), tmp_path / "results")

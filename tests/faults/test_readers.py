@@ -49,6 +49,7 @@ def test_seeds_are_read(reader: Reader, tmp_path: Path) -> None:
         reader.survives(tmp_path, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["jsonl", "csv", "tsv_qrels", "score_qrels", "trec_topics", "references", "task_json"])
 def test_random_bytes_end_in_an_error_of_ours(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp(name)

@@ -130,6 +130,7 @@ def test_a_race_finds_the_better_model_and_resumes(tmp_path: Path) -> None:
     assert first.sentences() and str(first).startswith("model")
 
 
+@pytest.mark.slow
 def test_a_race_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     """The process is killed after the fifth evaluation; the rerun evaluates the rest and decides as if undisturbed."""
     code = f"""

@@ -113,6 +113,7 @@ def test_kept_has_an_interval_and_a_paired_test() -> None:
     assert coarse.low <= ratio <= coarse.high and 0 < coarse.p <= 1 and whole.p >= coarse.p
 
 
+@pytest.mark.slow
 def test_the_command_writes_costs_into_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

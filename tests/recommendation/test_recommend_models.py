@@ -96,6 +96,7 @@ def test_a_latency_of_nothing_is_refused(given: dict[str, object]) -> None:
         measure_latency(lambda batch: None, **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["dense", "[bm25, dense]"])
 def test_queries_are_computed_for_every_call(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_HOME", str(tmp_path))

@@ -156,6 +156,7 @@ def test_flags_are_lists_and_the_model_itself_stays():
     assert [str(v) for v in variants("dense:X?precision=float32&rescore=4")] == ["dense:X?rescore=4"]
 
 
+@pytest.mark.slow
 def test_the_command_line_shows_what_each_variant_takes_and_keeps(capsys):
     asked = [
         "run",

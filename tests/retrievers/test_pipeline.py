@@ -392,6 +392,7 @@ def test_a_slip_in_an_option_of_a_stage_gets_the_names_of_the_stage(option, hint
     assert hint in str(caught.value.hint)
 
 
+@pytest.mark.slow
 def test_the_table_of_stages_and_the_warning_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def nano(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_nano_set(tmp_path / "NanoSmall", [small_task("NanoSmall/a")])
 
 
+@pytest.mark.slow
 def test_quiet_means_the_same_for_every_verb_that_makes_something(
     nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

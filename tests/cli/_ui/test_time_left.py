@@ -198,6 +198,7 @@ def test_long_documents_take_more_time_than_short_ones() -> None:
     assert left.left(["a"])[0] == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_plan_lists_the_evaluations_whose_vectors_are_stored(tmp_path: Path) -> None:
     settings = Settings.load(home=tmp_path)
     longer = from_function(lambda query, texts: [float(len(text)) for text in texts], "longer", version="1")

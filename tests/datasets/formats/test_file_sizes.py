@@ -29,6 +29,7 @@ def small(folder: Path, documents: int, words: int) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 def test_a_corpus_larger_than_what_is_read_is_estimated_from_its_first_rows(tmp_path: Path) -> None:
     found = estimate_size(small(tmp_path, 20_000, 10))
     assert (tmp_path / "corpus.jsonl").stat().st_size > 4 * SAMPLE

@@ -265,6 +265,7 @@ def test_show_and_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert told["profile"]["labels"]["counts"] == {"0": 5, "1": 5, "2": 5, "3": 5} and told["good"]
 
 
+@pytest.mark.slow
 def test_list_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "benchmarks", "--type", "sts", "--json"]) == 0
     (only,) = json.loads(capsys.readouterr().out)

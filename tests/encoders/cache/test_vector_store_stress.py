@@ -137,6 +137,7 @@ def test_processes_share_what_they_encode(home):
         assert (tally.encoded, tally.problems) == (0, ())
 
 
+@pytest.mark.slow
 def test_trimming_while_others_read_and_write(home):
     """A limit that makes everyone trim all the time: vectors get lost, wrong ones do not come back."""
     events = [FORKS.Event() for _ in range(3)]

@@ -59,6 +59,7 @@ def test_fewer_matches_than_the_list_is_long(
     assert_is_the_best(run, expected, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORM_NAMES)
 def test_a_corpus_beyond_the_limit_of_blocks(form: str) -> None:
     """65,537 documents are searched with pruning; few of them match, with one rare and one frequent term."""

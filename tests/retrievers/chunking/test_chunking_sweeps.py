@@ -26,6 +26,7 @@ def rivers() -> Task:
     return Task.of("Sweeps/rivers", documents, queries, {f"q{n}": {f"d{n}": 1} for n in range(24)}, language="en")
 
 
+@pytest.mark.slow
 def test_every_call_takes_lengths_of_passages() -> None:
     assert plan("bm25", rivers(), chunk=[4, None], overlap=1, measure=False).evaluations == 2
     assert list(compare("bm25", tasks=rivers(), chunk=[4, None], overlap=1).models) == NAMES

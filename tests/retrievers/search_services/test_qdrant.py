@@ -35,6 +35,7 @@ def alike(left: Run, right: Run) -> None:
     assert (left.rows == right.rows).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_exact_search(task: Task) -> None:
     theirs, ours = steelyard.evaluate(["qdrant:memory", "dense"], task)
     assert theirs.done, theirs.error
@@ -65,6 +66,7 @@ def test_an_interrupted_load_is_completed(task: Task, tmp_path: Path) -> None:
     alike(run, search("dense", task)[0])
 
 
+@pytest.mark.slow
 def test_a_collection_that_is_there(task: Task, tmp_path: Path) -> None:
     vectors = load_encoder("use-multilingual-v3").encode(task.corpus.texts, "document")
     client = QdrantClient(path=str(tmp_path))
