@@ -36,6 +36,8 @@ def split_identifier(name: str) -> list[str]:
     >>> split_identifier("naïveBayes"), split_identifier("НайтиПоКоду")
     (['naïve', 'bayes', 'naïvebayes'], ['найти', 'по', 'коду', 'найтипокоду'])
     """
+    if name.isascii() and name.isalpha() and name.islower():  # most words
+        return [name]
     whole = name.casefold()
     parts: list[str] = _PARTS.findall(name)
     if whole != name:
