@@ -191,7 +191,7 @@ REASONS = {
 }
 LARGE = (
     "Large corpora are indexed on both cores, the peer uses one: by time the ratio is higher. About two thirds of our "
-    "processor time is that index: tokens, their keys, sorting and postings, none of them more than a sixth of the whole."
+    "processor time is that index: tokens, their keys, sorting and postings, none of them over a sixth of the whole."
 )
 TANTIVY = Contestant("tantivy", "with_tantivy", "lexical")
 ENGLISH = (OURS, BM25S, NUMPY, TANTIVY)

@@ -194,6 +194,6 @@ CASES = [
         "a static model (model2vec) of 256 dimensions",
         (Contestant("steelyard", "ours_static"), Contestant("model2vec", "with_model2vec", "static")),
         quick=False,
-        reason="Both call model2vec; Steelyard also puts texts into batches by their content and counts truncated ones.",
+        reason="Both call model2vec; Steelyard also forms batches by content and counts truncated texts.",
     ),
 ]
