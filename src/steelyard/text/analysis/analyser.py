@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -44,6 +45,32 @@ def split_identifier(name: str) -> list[str]:
         parts = list(map(str.casefold, parts))
     return [*parts, whole] if len(parts) > 1 else parts or [whole]
 
+
+class _Identifiers:
+    """The terms of identifiers. Those of earlier texts are kept, since most names come again in the next ones."""
+
+    LIMIT = 1 << 17
+    """Names that are kept; then it starts anew."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, list[str]] = {}
+
+    def terms(self, names: list[str]) -> list[list[str]]:
+        """Return the stemmed parts of each identifier, and its whole name."""
+        kept = self._kept  # another thread may start anew meanwhile
+        new = [name for name in names if name not in kept]
+        if len(kept) + len(new) > self.LIMIT:
+            kept = self._kept = {}
+            new = names
+        parts = list(map(split_identifier, new))
+        distinct = list(dict.fromkeys(chain.from_iterable(parts)))
+        stem_of = dict(zip(distinct, stem("english", distinct), strict=True))
+        for name, split in zip(new, parts, strict=True):
+            kept[name] = [term for part in split if (term := stem_of[part])]
+        return [kept[name] for name in names]
+
+
+_IDENTIFIERS = _Identifiers()
 
 ANALYSIS_VERSION = 8
 """Increased whenever an analyser returns other terms for some text; part of every result's key."""
@@ -193,9 +220,9 @@ class Analyser:
     def _identifiers(self, texts: Sequence[str], stop_words: Collection[str] = ()) -> Tokens:
         """Return identifiers, their parts, and the words of comments, stemmed as English."""
         tokens = Tokens.of_spans(find_tokens(texts, self.grams, fold_case=False, underscore=True))
-        tokens = tokens.expand(list(map(split_identifier, tokens.distinct)))
-        if stop_words:
-            tokens = tokens.without(stop_words)
+        if not stop_words:
+            return tokens.expand(_IDENTIFIERS.terms(tokens.distinct))
+        tokens = tokens.expand(list(map(split_identifier, tokens.distinct))).without(stop_words)
         return tokens.map(stem("english", tokens.distinct))
 
     def __str__(self) -> str:
