@@ -193,9 +193,7 @@ LARGE = (
     "Large corpora are indexed on both cores, the peer uses one: by time the ratio is higher. About two thirds of our "
     "processor time is that index: tokens, their keys, sorting and postings, none of them over a sixth of the whole."
 )
-LARGE_MEMORY = "A posting takes 8 bytes, its row and weight, and more while they are sorted; those of tantivy are packed."
-    "A posting takes 8 bytes, the row and its weight, and more while they are put in order; tantivy's are packed."
-)
+LARGE_MEMORY = "A posting takes 8 bytes, its row and weight, and more while they are sorted; tantivy's are packed."
 TANTIVY = Contestant("tantivy", "with_tantivy", "lexical")
 ENGLISH = (OURS, BM25S, NUMPY, TANTIVY)
 SCRIPTS = {
