@@ -193,6 +193,18 @@ def test_limit_and_metrics(nano: Path, results: Path, capsys: pytest.CaptureFixt
     assert not (results / "report.html").exists()
 
 
+def test_a_run_that_only_fails_keeps_the_report_of_an_earlier_one(
+    nano: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "bm25", "-t", f"{nano}::a"]) == 0
+    report = (results / "report.html").read_bytes()
+    again = ["run", "bm25?k1=0.9", "-t", f"{nano}::a", "--overwrite-strategy", "only-cache"]
+    assert main(again) != 0
+    assert "of an earlier run" in capsys.readouterr().err and (results / "report.html").read_bytes() == report
+    (results / "report.html").unlink()
+    assert main(again) != 0 and (results / "report.html").exists()
+
+
 def test_lists_that_end_above_a_cut_off_are_told(
     nano: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

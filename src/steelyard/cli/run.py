@@ -12,7 +12,7 @@ from steelyard.cli._ui.options import Add, integer, note_unknown_languages, with
 from steelyard.cli._ui.process import silence_datasets
 from steelyard.cli._ui.progress import Progress, duration
 from steelyard.cli._ui.result_tables import show_results
-from steelyard.cli._ui.run_outcome import collecting, count, exit_code, print_failures, write_report
+from steelyard.cli._ui.run_outcome import REPORT, collecting, count, exit_code, print_failures, write_report
 from steelyard.cli._ui.signals import interrupt_code
 from steelyard.cli._ui.study import study_text
 from steelyard.errors import ResultError, SteelyardError, UsageError
@@ -104,13 +104,18 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     return exit_code(results)
 
 
-def _report(results: Results, folder: Path, arguments: argparse.Namespace) -> Path:
-    """Write the report; tasks that were given as paths are read again for their texts."""
+def _report(results: Results, folder: Path, arguments: argparse.Namespace) -> str:
+    """Write the report and return what is printed of it; tasks that were given as paths are read again for their texts.
+
+    Where nothing was evaluated, the report of an earlier run is worth more than a page of failures.
+    """
+    if (folder / REPORT).exists() and not any(result.done for result in results):
+        return f"{folder / REPORT} (of an earlier run: nothing was evaluated now)"
     paths = [task for task in arguments.tasks if Path(task.partition("::")[0].partition(",")[0]).exists()]
     # The names of the evaluated tasks have the type that --type chose.
     evaluated = [task for task in _tasks(arguments) if isinstance(task, str)] if paths else []
     tasks = [task for task in evaluated if any(path in task for path in paths)]
-    return write_report(results, folder, tasks=tasks, settings=arguments.settings)
+    return str(write_report(results, folder, tasks=tasks, settings=arguments.settings))
 
 
 def _note_shallow_lists(results: Results, metrics: Sequence[str], output: Output) -> None:
