@@ -21,11 +21,12 @@ SETTINGS = ("default-Haswell-1", "avx2-SkylakeX-2", "avx512-Haswell-2", "avx512-
 """Instructions of torch, core of OpenBLAS, threads: every two values of different parts occur together."""
 TESTS = (
     *("metrics", "stats", "tasks", "vectors", "retrievers/bm25", "retrievers/chunking", "retrievers/rerank"),
-    *(f"retrievers/test_{name}.py" for name in ("dense", "fusion", "variants", "variants_parity", "variants_run")),
+    *(f"retrievers/test_{name}.py" for name in ("dense", "fusion", "model_variants")),
     *(f"retrievers/test_{name}.py" for name in ("late", "late_transformers", "sparse", "sparse_transformers")),
-    *(f"encoders/test_encoders_{name}.py" for name in ("transformers", "onnx", "use")),
-    *(f"encoders/test_{name}.py" for name in ("packed_bert", "reproducible_vectors", "compute_options")),
-    *("compat/test_mteb_files.py", "engine/test_stability.py", "engine/test_determinism.py"),
+    *(f"encoders/backends/transformers/test_{name}.py" for name in ("dense_encoder", "packed_bert")),
+    *("encoders/backends/test_onnx.py", "encoders/use/test_encoder.py", "encoders/test_compute_options.py"),
+    *("encoders/cache/test_cached_encoder.py", "compat/mteb/test_mteb_files.py"),
+    *("engine/test_stability.py", "engine/test_batch_determinism.py"),
 )
 """Tests that compare floating-point numbers with those of other programs, of other batches or of another run."""
 EFFECTIVE = """

@@ -19,6 +19,7 @@ SPEC.loader.exec_module(mutants)
 def test_modules_of_the_sample_exist_and_have_tests(module: str) -> None:
     assert (mutants.SOURCE / module).is_file()
     assert mutants.tests_of(module)
+    assert [file for file in mutants.tests_of(module) if not (ROOT / file).is_file()] == []
 
 
 def test_equivalent_mutants_are_lines_of_their_modules() -> None:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-METRICS = ("metrics/test_metrics_scoring.py", "metrics/test_metrics_parity.py", "metrics/test_metrics_trec_eval.py")
-METRICS += ("metrics/test_metrics_run.py", "metrics/test_metrics_names.py", "metrics/test_metrics_stopping.py")
-BM25 = ("retrievers/bm25/test_bm25_search.py", "retrievers/bm25/test_bm25_parity.py", "retrievers/bm25/test_bm25.py")
-VECTORS = ("vectors/test_vectors_topk.py", "vectors/test_similarity.py", "vectors/test_mapped.py")
-RESULTS = ("results/test_results_store.py", "results/test_results.py", "results/test_golden.py")
+METRICS = ("metrics/test_scoring.py", "metrics/test_metrics_parity.py", "metrics/test_scoring_trec_eval.py")
+METRICS += ("metrics/test_metrics_run.py", "metrics/test_names.py", "metrics/test_stopping.py")
+BM25 = ("retrievers/bm25/test_search.py", "retrievers/bm25/test_bm25_parity.py", "retrievers/bm25/test_retriever.py")
+VECTORS = ("vectors/test_topk.py", "vectors/test_similarity.py", "vectors/test_mapped.py")
+RESULTS = ("results/test_store.py", "results/test_result_file.py", "results/test_store_golden.py")
 PAGES = (
     "reports/test_pages_text_findings.py",
     "reports/test_pages_findings.py",
@@ -25,14 +25,14 @@ WEB = (
 CORE: dict[str, tuple[str, ...]] = {
     "metrics/graded.py": METRICS,
     "metrics/ranking.py": METRICS,
-    "metrics/scoring.py": (*METRICS, "retrievers/test_safeguards.py"),
+    "metrics/scoring.py": (*METRICS, "retrievers/test_candidates_safeguard.py"),
     "metrics/nauc.py": METRICS,
-    "metrics/function_metric.py": ("metrics/test_metrics_functions.py", "retrievers/objects/test_model_objects.py"),
+    "metrics/function_metric.py": ("metrics/test_metrics_functions.py", "retrievers/objects/test_adapt.py"),
     "stats/intervals.py": ("stats/test_stats.py", "stats/test_ranks.py"),
     "stats/paired.py": ("stats/test_stats.py", "stats/test_randomisation.py"),
     "stats/pairs.py": ("stats/test_randomisation.py", "stats/test_stats.py", "comparison/test_compare_models.py"),
-    "vectors/topk.py": (*VECTORS, "retrievers/test_variants.py"),
-    "vectors/quantise.py": ("retrievers/test_variants.py", "retrievers/test_variants_parity.py", *VECTORS),
+    "vectors/topk.py": (*VECTORS, "vectors/test_variants.py"),
+    "vectors/quantise.py": ("vectors/test_variants.py", "vectors/test_variants_parity.py", *VECTORS),
     "vectors/maxsim.py": ("retrievers/test_late.py", "vectors/test_mapped.py"),
     "vectors/sparse.py": ("retrievers/test_sparse.py", "vectors/test_mapped.py"),
     "retrievers/bm25/postings.py": BM25,
@@ -40,17 +40,17 @@ CORE: dict[str, tuple[str, ...]] = {
     "retrievers/bm25/sharded.py": ("vectors/test_mapped.py", *BM25),
     "retrievers/fusion/join.py": ("retrievers/test_fusion.py", "retrievers/test_pipeline.py"),
     "retrievers/composite.py": ("retrievers/test_composite.py", "retrievers/test_pipeline.py", "retrievers/test_fusion.py"),
-    "results/store.py": (*RESULTS, "engine/test_engine_limit_and_runs.py"),
-    "results/keys.py": ("results/test_golden.py", *RESULTS[:2], "datasets/test_paths_in_data.py"),
-    "results/summary.py": ("results/test_results.py", "results/test_results_view.py", "compat/test_mteb_summary.py"),
-    "engine/limit.py": ("engine/test_engine_limit_and_runs.py", "retrievers/test_safeguards.py", "datasets/test_samples_other_types.py"),
-    "http/retry.py": ("http/test_client.py", "http/test_api_traffic.py"),
-    "datasets/tables/jsonlines.py": ("datasets/test_json_by_line.py", "datasets/test_datasets_odd_files.py", "datasets/test_datasets_formats.py", "datasets/test_datasets_validation.py", "datasets/test_limits.py", "datasets/test_samples_own.py", "datasets/test_samples_validation.py"),
+    "results/store.py": (*RESULTS, "engine/test_limit_and_runs.py"),
+    "results/keys.py": ("results/test_store_golden.py", *RESULTS[:2], "test_files_named_in_data.py"),
+    "results/summary.py": ("results/test_result_file.py", "results/test_table.py", "results/test_summary.py"),
+    "engine/limit.py": ("engine/test_limit_and_runs.py", "retrievers/test_candidates_safeguard.py", "datasets/samples/test_samples_other_types.py"),
+    "http/retry.py": ("http/test_client.py", "http/test_traffic.py"),
+    "datasets/tables/jsonlines.py": ("datasets/tables/test_jsonlines_by_line.py", "datasets/tables/test_files.py", "datasets/formats/test_formats.py", "datasets/test_validation.py", "datasets/tables/test_files_limits.py", "datasets/samples/test_samples.py", "datasets/samples/test_samples_validation.py"),
     "reports/pages/findings/task_findings.py": PAGES,
     "reports/pages/findings/text_findings.py": PAGES,
     "reports/pages/findings/group_findings.py": (*PAGES, "reports/test_pages_groups.py"),
     "web/board.py": WEB,
-    "web/own_results.py": (*WEB, "results/test_results_view.py"),
+    "web/own_results.py": (*WEB, "results/test_table.py"),
 }  # fmt: skip
 """Module, and the files of its tests, those that are fast and find most first."""
 
