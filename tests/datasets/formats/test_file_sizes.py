@@ -52,9 +52,16 @@ def test_documents_with_a_table_of_questions_and_files_of_samples_have_a_size(tm
     assert found is not None and (found.documents, found.queries, found.length) == (9, 0, 8.0)
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b'{"_id": "a", "text": "x"}\n'), b"{broken\n", b""])
-def test_files_that_cannot_be_read_this_way_have_no_size(tmp_path: Path, content: bytes) -> None:
-    name = "corpus.jsonl.gz" if content.startswith(b"\x1f\x8b") else "corpus.jsonl"
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("corpus.jsonl.gz", gzip.compress(b'{"_id": "a", "text": "x"}\n', mtime=0)),
+        ("corpus.jsonl", b"{broken\n"),
+        ("corpus.jsonl", b""),
+    ],
+    ids=["compressed", "broken", "empty"],
+)
+def test_files_that_cannot_be_read_this_way_have_no_size(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     assert estimate_size(str(tmp_path)) is None
     assert estimate_size("NanoAlmanac/en") is None and estimate_size(str(tmp_path / "missing")) is None
