@@ -42,9 +42,11 @@ def test_a_drop_below_the_margin_passes_however_significant() -> None:
 
 
 def test_a_drop_that_chance_explains_passes() -> None:
-    results = pair(-0.01, noise=0.4)
-    assert (results[1].score is not None and results[1].score < (results[0].score or 0) - 0.005) or True
+    results = pair(-0.03, noise=0.4)
+    old, new = (result.score for result in results)
+    assert old is not None and new is not None and new < old - 0.02
     assert not gate(compare(results), margin=0.0).failed
+    assert gate(compare(pair(-0.03, noise=0.05)), margin=0.0).failed, "the same drop with less noise"
 
 
 def test_one_task_decides_only_if_asked() -> None:
