@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from steelyard.engine.plan import STRATEGIES, Conditions, Model, ResultLookup
 from steelyard.engine.task_evaluator import TaskEvaluator
 from steelyard.errors import ModelError, ResultError, UnknownName, UsageError
 from steelyard.metrics import score
+from steelyard.registry import Registry
 from steelyard.results import Result, ResultStore
+from steelyard.retrievers import RETRIEVERS
 from steelyard.retrievers.fusion.retriever import FusedRetriever, Fusion, fuse
 from steelyard.types import Corpus, Interval, Qrels, Queries, Run, Task, TaskInfo
 
@@ -548,23 +551,27 @@ def test_an_interrupted_batch_has_handed_over_all_that_it_stored(tmp_path: Path)
     assert got == ["Small/a", "Small/b"] == [result.task for result in store.all()]
 
 
+@pytest.fixture
+def families(monkeypatch: pytest.MonkeyPatch) -> Registry[Any]:
+    """The families of retrievers; what a test adds, or has loaded, is gone after it."""
+    for part in ("_builtins", "_loaded"):
+        monkeypatch.setattr(RETRIEVERS, part, dict(getattr(RETRIEVERS, part)))
+    return RETRIEVERS
+
+
 def explode(spec: object) -> None:
     raise OSError("the weights are gone")
 
 
-def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard.retrievers import RETRIEVERS
-
-    monkeypatch.setitem(RETRIEVERS._builtins, "explosive", "tests.engine.test_batch:explode")
+def test_a_model_that_does_not_load_is_recorded(tmp_path: Path, families: Registry[Any]) -> None:
+    families.add("explosive", explode)
     failed, done = evaluate(["explosive", "bm25"], small_task(), results=tmp_path)
     assert failed.error is not None and (failed.error.type, failed.error.message) == ("OSError", "the weights are gone")
     assert failed.facts.documents == 8 and done.done
 
 
-def test_settings_that_no_key_is_made_of_are_one_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard.retrievers import RETRIEVERS
-
-    monkeypatch.setitem(RETRIEVERS._builtins, "opaque", "tests.engine.test_batch:Opaque")
+def test_settings_that_no_key_is_made_of_are_one_failure(families: Registry[Any]) -> None:
+    families.add("opaque", Opaque)
     for opaque in (Opaque(), "opaque"):
         failed, done = evaluate([opaque, "bm25"], small_task())
         assert done.done and failed.error is not None and "cannot be stored in a result" in failed.error.message
@@ -581,10 +588,8 @@ class Opaque(Overlap):
         return {"weights": object()}
 
 
-def test_unknown_family_is_an_error_before_any_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard.retrievers import RETRIEVERS
-
-    monkeypatch.setitem(RETRIEVERS._builtins, "never-loaded", "tests.engine.test_batch:heavy")
+def test_unknown_family_is_an_error_before_any_model_is_loaded(families: Registry[Any]) -> None:
+    families.add("never-loaded", heavy)
     for wrong in ("bm52", "[bm25, bm52]", "bm52 > rerank:x"):
         with pytest.raises(UnknownName) as unknown:
             evaluate(["never-loaded", wrong], small_task())
