@@ -145,3 +145,24 @@ def test_portions_keep_wide_values() -> None:
         idf = np.log1p((documents - np.array([1, 2, 2, 1]) + 0.5) / (np.array([1, 2, 2, 1]) + 0.5))
         expected = idf * counts_of / (1.2 * norms[postings.rows] + counts_of)
         np.testing.assert_allclose(postings.weights, expected, rtol=1e-6)
+
+
+def test_a_term_number_that_does_not_fit_next_to_the_row_keeps_its_value() -> None:
+    """With rows of 17 bits, the number 1 << 15 is the first that does not fit into 32 bits."""
+    terms, rows = np.array([0, 1 << 15, 1 << 15], dtype=np.int32), np.array([0, 1, 65_535], dtype=np.int32)
+    builder = PostingsBuilder(65_536)
+    builder.add(terms, rows)
+    frequencies = builder.frequencies((1 << 15) + 1)
+    assert (frequencies[0], frequencies[1 << 15], frequencies.sum()) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("cells", [1, 250, 750, 1 << 18])
+def test_blocks_of_any_number_of_queries_find_the_same(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(6)
+    words = [f"w{number}" for number in range(30)]
+    index = index_of([" ".join(random.choice(words, 6)) for _ in range(250)])
+    texts = tuple(" ".join(random.choice(words, number % 4)) for number in range(11))
+    monkeypatch.setattr(postings_search, "_CELLS", cells)
+    run = index.search(Queries(tuple(map(str, range(11))), texts), 20)
+    for number, text in enumerate(texts):
+        assert_is_the_best(Run(run.rows[number, None], run.scores[number, None]), plain_search(index, text), 20)
