@@ -16,13 +16,19 @@ settings.register_profile("unhurried", deadline=None)  # how long an example tak
 settings.load_profile("unhurried")
 
 
+HEAVY = "torch|transformers|sentence_transformers|onnxruntime|mteb|mteb_parts|torch_models|onnx_export|cross_encoders"
+"""Packages and modules of tests that need torch or take seconds to import."""
 MARKERS = {
     "slow": re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE),
-    "torch": re.compile(r"\b(torch|sentence_transformers|mteb_parts|onnxruntime|save_bert|bert)\b|import mteb"),
+    # An import at the top of a file, not the word: a string with the name of the package takes no time.
+    "torch": re.compile(
+        rf"^pytestmark = .*\btorch\b|^(import|from) ({HEAVY})\b|\b(mteb_parts|torch_models|save_bert|bert)\b",
+        re.MULTILINE,
+    ),
     "browser": re.compile(r"chromium|playwright"),
     "server": re.compile(r"\b(loopback|hub_server|modelscope_server|api_server|search_servers|postgres)\b"),
 }
-"""Markers that all tests of a file get from what its text uses; single tests are marked `slow` by hand."""
+"""Markers that all tests of a file get from what its text uses; single tests are marked `slow` or `torch` by hand."""
 
 
 @cache

@@ -115,6 +115,7 @@ def test_comparisons_are_scikit_learns_bit_by_bit() -> None:
     assert _COMPARED["euclidean"](sides).tolist() == (-paired_euclidean_distances(first, second)).tolist()
 
 
+@pytest.mark.torch  # imports it
 @pytest.mark.parametrize("dimension", [1, 8, 20, 100, 384, 768, 1536])
 def test_the_models_own_similarity_is_torchs_bit_by_bit(dimension: int) -> None:
     import torch

@@ -26,6 +26,7 @@ def warehouse(tmp_path: Path) -> Path:
     return tmp_path / "w"
 
 
+@pytest.mark.torch  # imports mteb
 def test_mteb_reads_the_exported_files(warehouse: Path, tmp_path: Path) -> None:
     import mteb
 

@@ -204,6 +204,7 @@ def test_a_folder_without_a_warehouse_cannot_be_opened(tmp_path: Path) -> None:
         connect(tmp_path)
 
 
+@pytest.mark.torch  # imports mteb
 def test_scores_agree_with_mteb(tmp_path: Path) -> None:
     """The score of a task is mteb's own, also for several splits and subsets."""
     import mteb

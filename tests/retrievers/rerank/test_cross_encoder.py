@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from cross_encoders import build, declare_activation, reranking_task, texts
     from sentence_transformers import CrossEncoder
     from sentence_transformers.cross_encoder.evaluation import CrossEncoderRerankingEvaluator
-pytestmark = pytest.mark.usefixtures("own_home")
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("own_home")]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ with warnings.catch_warnings():
     from sentence_transformers.cross_encoder.evaluation import CrossEncoderRerankingEvaluator
 
 QUERIES, READ = texts(5, 1, 6), [texts(n, n, 30) for n in (7, 1, 0, 12, 4)]
-pytestmark = pytest.mark.usefixtures("own_home")
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("own_home")]
 
 
 def exported(place: Path, labels: int = 1, **how: object) -> tuple[Path, Path]:

@@ -20,6 +20,7 @@ from steelyard.retrievers.rerank.load import load_reranker
 from steelyard.spec import parse
 from steelyard.types import Task, TaskInfo
 
+pytestmark = pytest.mark.torch
 QUERY, DOCUMENTS = "which river is long", ["the nile is a long river", "the alps are mountains " * 9, "oslo"]
 
 
