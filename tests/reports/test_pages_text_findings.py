@@ -205,3 +205,30 @@ def test_a_twentieth_of_the_queries_is_some(share: float, kinds: set[str], task:
     code = by_kind(task_findings.tendencies(replace(task, tendencies=one, category="code")))
     assert not code.keys() & {"names", "few_names", "without_names"}
     assert list(task_findings.tendencies(replace(task, tendencies=None))) == []
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "several", "kind"),
+    [
+        (1, 1, 0, "single_positive"),
+        (2, 2, 3, "even_positive"),
+        (2, 4, 3, "all_multi_positive"),
+        (1, 4, 2, "multi_positive"),
+        (0, 1, 0, "multi_positive"),
+    ],
+)
+def test_positives_in_short_are_single_even_or_a_range(
+    least: int, most: int, several: int, kind: str, task: TaskValues
+) -> None:
+    positives = replace(task.positives, min=least, max=most, multi_positive_queries=several)
+    found = by_kind(task_findings.overview(replace(task, positives=positives)))
+    short = {"single_positive", "even_positive", "all_multi_positive", "multi_positive"} & set(found)
+    assert short == {kind}
+    assert kind != "even_positive" or found[kind] == {"count": 2}
+
+
+def test_words_of_questions_are_listed_if_there_are_any(task: TaskValues) -> None:
+    assert task.tendencies is not None
+    for words, shown in (({}, ""), ({"what": 2, "who": 1}, " (“what” 2 and “who” 1)")):
+        asked = replace(task, tendencies=replace(task.tendencies, questions=0.5, question_words=words))
+        assert by_kind(task_findings.tendencies(asked))["questions"] == {"share": 0.5, "words": shown}

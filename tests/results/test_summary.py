@@ -111,6 +111,15 @@ def test_a_failure_before_the_data_was_read_is_of_the_task_that_others_have() ->
     assert summary[MODELS[1]].rank is None
 
 
+def test_a_failure_has_the_type_of_a_task_that_is_known_by_name() -> None:
+    error = Failure("HubError", "gone")
+    facts = [TaskFacts(type="sts", source="hub"), TaskFacts(type="clustering", source="hub"), TaskFacts(type="sts")]
+    known, other, local = (Result("mteb/ATEC", "x", {}, "", "failed", error=error, facts=one) for one in facts)
+    assert summarise([known]).types == {"sts": ("mteb/ATEC",)}
+    assert summarise([known, other]).types == {"sts": ("mteb/ATEC",)}, "the first that is known"
+    assert summarise([local]).types == {"unknown": ("mteb/ATEC",)}
+
+
 def test_the_rounded_score_of_mteb_counts() -> None:
     exact = Result("T/a", "x", {}, "", metrics={"ndcg_at_10": 0.123456789}, mteb={"ndcg_at_10": 0.12346})
     assert summarise([exact])["x"].mean_by_task == 0.12346

@@ -123,6 +123,23 @@ def test_sums_of_scores_equal_a_dictionary(method, case, depth):
     assert np.isneginf(fused.scores[fused.rows < 0]).all()
 
 
+SCORED = (
+    Run.of([[0, 4, 2, 7], [3, 0, -1, -1], [5, -1, -1, -1]], [[9, 4, 3.5, -2], [2, 0.5, 0, 0], [3, 0, 0, 0]]),
+    Run.of([[7, 0, 1], [8, 0, 3], [0, 5, -1]], [[0.9, 0.4, 0.1], [0.7, 0.7, 0.7], [0.2, -0.3, 0]]),
+    Run.of([[4, -1], [-1, -1], [0, 2]], [[5, 0], [0, 0], [8, 6]]),
+)
+"""Lists of four, three, two, one and no documents, among them row 0, and one list of equal scores."""
+
+
+@pytest.mark.parametrize("method", ["minmax", "zscore", "combmnz", "dbsf", "adaptive"])
+def test_lists_of_every_length_equal_a_dictionary(method):
+    fused = fuse(SCORED, method=method, weights=[1.0, 0.5, 3.0])
+    expected = plain_by_score(SCORED, method, [1.0, 0.5, 3.0], 9)
+    for rows, scores, wanted in zip(fused.rows, fused.scores, expected, strict=True):
+        found = {int(row): score for row, score in zip(rows, scores, strict=True) if row >= 0}
+        assert found == {row: pytest.approx(total, abs=1e-5) for row, total in wanted.items()}
+
+
 @pytest.mark.parametrize("method", ["rrf", "minmax", "zscore", "combmnz", "dbsf", "adaptive"])
 def test_blocks_threads_and_wide_corpora_change_nothing(monkeypatch, method):
     draw = np.random.default_rng(0)

@@ -102,6 +102,23 @@ def test_invalid_vectors_are_refused(columns, weights):
         as_sparse("text")
 
 
+@pytest.mark.parametrize(("columns", "found"), [([0, 9], 9), ([0, WIDTH], WIDTH), ([-2, 0], -2), ([-1, 9], -1)])
+def test_a_column_outside_the_dimensions_is_named(columns, found):
+    with pytest.raises(ModelError) as caught:
+        SparseVectors.of([0, 2], columns, [1, 1], dimension=WIDTH)
+    assert caught.value.found == found and caught.value.expected == f"from 0 to {WIDTH - 1}"
+
+
+def test_the_texts_with_weights_that_are_no_numbers_are_found():
+    vectors = SparseVectors.of([0, 1, 3, 3, 4], [0, 1, 2, 3], [1, np.nan, 1, np.inf], dimension=WIDTH)
+    assert vectors.finite.tolist() == [True, False, True, False]
+
+
+def test_no_texts_have_no_dimensions():
+    vectors = SparseVectors.from_blobs([])
+    assert (len(vectors), vectors.dimension, vectors.offsets.tolist()) == (0, 0, [0])
+
+
 def letters(texts, role):
     """A dimension for each letter, weighted by how often it stands there; queries count letters once."""
     return [{ord(c) - 97: float(text.count(c)) if role == "document" else 1.0 for c in set(text)} for text in texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from math import inf
 from pathlib import Path
 
@@ -199,6 +200,15 @@ def test_many_queries_are_resampled_in_blocks() -> None:
     assert means.std(axis=0) == pytest.approx(values.std(axis=0) / count**0.5, rel=0.1)
     flips = flipped_sums(values.T, draws, seed=1) / count
     assert flips.shape == (2, draws) and flips.mean(axis=1) == pytest.approx([0, 0], abs=2e-3)
+
+
+@pytest.mark.parametrize("draws", [1, 6, 7, 8, 50])
+def test_blocks_change_no_resample(draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(2).random((9, 2))
+    whole = bootstrap_means(values, draws, seed=4)
+    monkeypatch.setattr(import_module("steelyard.stats.intervals"), "BLOCK", 7 * len(values))
+    found = bootstrap_means(values, draws, seed=4)
+    assert found.shape == (draws, 2) and found == pytest.approx(whole, rel=1e-12)
 
 
 def test_all_hits_still_leave_room_for_doubt() -> None:

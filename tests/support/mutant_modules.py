@@ -37,7 +37,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "vectors/sparse.py": ("retrievers/test_sparse.py", "vectors/test_mapped.py"),
     "retrievers/bm25/postings.py": BM25,
     "retrievers/bm25/search.py": BM25,
-    "retrievers/bm25/sharded.py": ("vectors/test_mapped.py", *BM25),
+    "retrievers/bm25/sharded.py": ("retrievers/bm25/test_sharded.py", "vectors/test_mapped.py", *BM25),
     "retrievers/fusion/join.py": ("retrievers/test_fusion.py", "retrievers/test_pipeline.py"),
     "retrievers/composite.py": ("retrievers/test_composite.py", "retrievers/test_pipeline.py", "retrievers/test_fusion.py"),
     "results/store.py": (*RESULTS, "engine/test_limit_and_runs.py"),
@@ -48,7 +48,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "datasets/tables/jsonlines.py": ("datasets/tables/test_jsonlines_by_line.py", "datasets/tables/test_files.py", "datasets/formats/test_formats.py", "datasets/test_validation.py", "datasets/tables/test_files_limits.py", "datasets/samples/test_samples.py", "datasets/samples/test_samples_validation.py"),
     "reports/pages/findings/task_findings.py": PAGES,
     "reports/pages/findings/text_findings.py": PAGES,
-    "reports/pages/findings/group_findings.py": (*PAGES, "reports/test_pages_groups.py"),
+    "reports/pages/findings/group_findings.py": ("reports/test_pages_group_findings.py", *PAGES, "reports/test_pages_groups.py"),
     "web/board.py": WEB,
     "web/own_results.py": (*WEB, "results/test_table.py"),
 }  # fmt: skip
@@ -61,14 +61,64 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "0.0 -> 1.0",
     ): "the last place is already marked, because the number of its query changes",
     (
+        "metrics/graded.py",
+        "if len(starts) < int(sizes.max(initial=0)):  # few long lists",
+        "Lt -> LtE",
+    ): "both ways add the same values in the same order",
+    (
+        "metrics/ranking.py",
+        "return np.asarray(self.gain_of(hits.grade, gain) / discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])",
+        "1 -> 2",
+    ): "one discount more, which no hit reads; with -2 instead of -1, no hit reads any",
+    (
         "results/keys.py",
         'text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)',
         "allow_nan=False -> True",
     ): "plain() has replaced what is not finite",
     (
+        "retrievers/bm25/postings.py",
+        "def _blocks(offsets: Int64, postings: int = 1 << 18) -> list[tuple[int, int]]:",
+        "1 -> 2",
+    ): "the weights of a term do not depend on the others of its block; larger blocks take more memory",
+    (
+        "retrievers/bm25/search.py",
+        "if top_k and size > 1:",
+        "Gt -> GtE",
+    ): "in groups of one document, the limit is a score that top_k documents reach as well; it only takes longer",
+    (
+        "retrievers/bm25/search.py",
+        "if len(keys) > top_k:",
+        "Gt -> GtE",
+    ): "a partition of exactly top_k keys, of which there is at least one, keeps all of them, and they are sorted next",
+    (
+        "retrievers/bm25/search.py",
+        "if len(group) == 1 or len(rows) * _THIN < documents:",
+        "1 -> 2",
+    ): "both ways add the same numbers to the same documents; only the time differs",
+    (
+        "retrievers/bm25/sharded.py",
+        "with np.load(path, allow_pickle=False) as arrays:",
+        "allow_pickle=False -> True",
+    ): "the class has written the file itself, with numbers only; test_security.py checks every np.load of the source",
+    (
         "stats/paired.py",
         "effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,",
         "Gt -> GtE",
     ): "a spread of exactly 1e-15 is rounding noise, with or without an effect size",
+    (
+        "vectors/maxsim.py",
+        "alive[b] = False",
+        "False -> True",
+    ): "the distances of a merged item are infinite already, and the first item, which starts a chain, is never merged",
+    (
+        "vectors/topk.py",
+        "BLOCK_SCORES = 1 << 24",
+        "1 -> 2",
+    ): "more queries at a time, which takes more memory; tests search in blocks of many sizes",
+    (
+        "vectors/topk.py",
+        "step = max(1, BLOCK_SCORES // max(1, len(self.vectors)))",
+        "1 -> 2",
+    ): "queries at a time: at least two, or with a corpus of one vector half as many",
 }
 """Module, line and change of mutants that cannot alter an answer, with the reason."""

@@ -117,6 +117,8 @@ def test_int8_is_calibrated_on_a_sample_and_says_what_it_cut():
     again = Int8Codes.of(documents, sample=100)
     assert (drawn.codes == again.codes).all() and 0 < drawn.clipped < 0.1
     assert drawn.codes.min() == -128 and drawn.codes.max() == 127
+    levels = np.rint((documents - drawn.lowest) / drawn.step)
+    assert drawn.clipped == ((levels < 0) | (levels > 255)).mean()
     assert (drawn.step < Int8Codes.of(documents).step).mean() > 0.9  # the long vector was not in the sample
     kept = np.delete(np.arange(900), 5)
     assert np.abs(drawn.decode() - documents)[kept].mean() < 0.005

@@ -180,6 +180,7 @@ def test_the_verb_imports_queries_exports_and_compares(tmp_path: Path, capsys: p
     assert main(["results", "diff", str(one), str(tmp_path / "none")]) == 2
 
 
+@pytest.mark.torch  # imports mteb
 def test_the_catalogue_is_that_of_the_installed_mteb() -> None:
     assert packed(catalogue()) == packed(from_mteb())
     assert main_metric("STSB") == "cosine_spearman"

@@ -94,3 +94,5 @@ def test_grades_as_words_numbers_and_nothing(tmp_path: Path) -> None:
     assert grades("2", 1)[0] == grades(2, 1)[0] == [2, 1]
     assert grades([1], 2)[1] == ["grade"] and grades([1], {})[0] is None
     assert grades([1], 2**1024, 3) == ([1, 1, 3], ["grade"])
+    assert grades([1], 2**1023, 3)[0] == [1, 2.0**1023, 3], "the largest power of two that is a float"
+    assert grades([1], 2**1023 + 1, 3)[0] == grades([1], -(2**1023) - 1, 3)[0] == [1, 1, 3]
