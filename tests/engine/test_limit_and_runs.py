@@ -28,7 +28,7 @@ from steelyard.results import ResultStore
 from steelyard.results.store import attachment_path
 from steelyard.types import Corpus, Qrels, Queries, Ragged, Run, Task, TaskInfo
 from steelyard.types.protocols import Tick, no_tick
-from steelyard.types.samples import SummaryTask
+from steelyard.types.samples import ClusterTask, LabelTask, PairTask, Problem, SummaryTask
 
 
 @given(st.integers(1, 8), st.integers(0, 5))
@@ -271,6 +271,8 @@ def test_limit_with_documents_keeps_what_is_judged_and_a_sample_of_the_others() 
     )
     kept = set(named(small, small.qrels)) | set(named(small, small.candidates["bm25"]))
     others = len(small.corpus) - len(kept - {"missing"})
+    drawn = [id_ for id_ in small.corpus.ids if id_ not in kept]
+    assert drawn[:3] == ["d1992", "d1990", "d1989"], "the same in every version: results are stored with the seed"
     assert others == math.ceil((2000 - len(kept - {"missing"})) * 20 / 100)  # more than ten for each of 20 queries
     fewest = limited(limited(task, 99, seed=3, documents=True), 1, seed=3, documents=True)
     assert isinstance(fewest, Task) and len(fewest.corpus) >= 10
@@ -306,3 +308,18 @@ def test_a_limit_keeps_summaries_with_their_scores() -> None:
     assert isinstance(part, SummaryTask) and len(part.gold) == 3
     for human, machine, gold in zip(part.human, part.machine, part.gold, strict=True):
         assert (human, machine) == ((f"human {gold[0]:.0f}",), (f"machine {gold[0]:.0f}",))
+
+
+def test_a_limit_keeps_texts_with_their_labels_pairs_and_clusters() -> None:
+    texts = tuple(f"text {n}" for n in range(6))
+    labels = limited(LabelTask(TaskInfo("Mine/l"), ("a", "b"), (0, 1), texts, tuple(range(6))), 3, seed=1)
+    assert isinstance(labels, LabelTask) and len(labels.texts) == 3
+    assert labels.texts == tuple(f"text {n}" for n in labels.labels) and labels.train_texts == ("a", "b")
+    pairs = limited(PairTask(TaskInfo("Mine/p"), texts, texts[::-1], np.arange(6.0)), 3, seed=1)
+    assert isinstance(pairs, PairTask) and len(pairs.gold) == 3
+    assert pairs.first == tuple(f"text {n:.0f}" for n in pairs.gold)
+    assert pairs.second == tuple(f"text {5 - n:.0f}" for n in pairs.gold)
+    problems = Problem(texts, tuple((n,) for n in range(6))), Problem(texts[:2], ((0,), (1,)))
+    clusters = limited(ClusterTask(TaskInfo("Mine/c"), problems), 3, seed=1)
+    assert isinstance(clusters, ClusterTask) and [len(problem.texts) for problem in clusters.problems] == [3, 2]
+    assert clusters.problems[0].texts == tuple(f"text {levels[0]}" for levels in clusters.problems[0].labels)

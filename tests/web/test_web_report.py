@@ -163,7 +163,9 @@ def test_costs_come_from_measurements_or_from_the_evaluation() -> None:
     plain = replace(result("T/a", "bm25", [1.0, 0.5], facts=facts), timings={"index": 2.0, "search": 0.5, "total": 3.0})
     one, other = from_results(Results([measured, plain])).models
     assert (one.latency, one.rate, one.price, one.bytes) == (7.5, 120.0, 0.02, 64.0)
-    assert (other.latency, other.rate, other.price) == (250.0, 5.0, None)
+    assert (other.latency, other.rate, other.price, other.bytes) == (250.0, 5.0, None, None)
+    sized = [replace(plain, task=f"T/{task}", index_bytes=size) for task, size in (("a", 300), ("b", 340))]
+    assert from_results(Results(sized)).models[0].bytes == 32.0
     assert (one.p95, one.p99, one.encode, one.search, one.rerank) == (9.0, 11.0, 6.0, 1.0, 0.5)
     assert (one.throughput, one.gigabytes, one.hours, one.documents_price, one.memory) == (
         300.0,
@@ -173,6 +175,33 @@ def test_costs_come_from_measurements_or_from_the_evaluation() -> None:
         500.0,
     )
     assert (other.p95, other.throughput, other.gigabytes, other.memory) == (None, None, None, None)
+
+
+def test_reranking_of_the_evaluation_is_milliseconds_for_a_query() -> None:
+    notes = {"rerank": {"pairs": 40, "rerank_seconds": 2.0, "rerank_seconds_stored": 6.0}}
+    facts = TaskFacts("en", queries=4, documents=10)
+    scored = [result(f"T/{task}", "bm25 > rerank:X", [1.0], notes=notes, facts=facts) for task in "ab"]
+    (model,) = from_results(Results(scored)).models
+    assert model.rerank == 1000 * 16 / 8
+    unknown = [replace(one, facts=replace(facts, queries=None)) for one in scored]
+    assert from_results(Results(unknown)).models[0].rerank is None
+
+
+def test_a_model_has_the_revision_and_the_origin_that_are_texts() -> None:
+    settings = {"model_settings": {"revision": "0123abc", "dimension": 8, "max_tokens": True}}
+    one = replace(result("T/a", "dense:X?precision=int8", [1.0], notes={"variant_of": "dense:X"}), settings=settings)
+    (model,) = from_results(Results([one])).models
+    assert (model.revision, model.variant_of, model.dimension, model.tokens) == ("0123abc", "dense:X", 8, None)
+    odd = replace(one, settings={"model_settings": {"revision": 7}}, notes={"variant_of": ["dense:X"]})
+    (model,) = from_results(Results([odd])).models
+    assert (model.revision, model.variant_of) == (None, None)
+
+
+def test_leaders_need_two_models(results: list[Result]) -> None:
+    both = from_results(Results(results))
+    assert [both.models[place].name for place in both.tied] == ["dense:use"] and len(both.leaders) == 2
+    alone = from_results(Results([one for one in results if one.model == "bm25"]))
+    assert (list(alone.tied), list(alone.leaders)) == ([], [])
 
 
 def test_the_report_needs_no_extra(tmp_path: Path) -> None:
