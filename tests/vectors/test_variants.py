@@ -278,7 +278,9 @@ def test_scores_that_are_kept_are_those_of_the_queries_asked_for(monkeypatch):
     for queries in (QUERIES, other, QUERIES):
         run, _ = floats.search(queries, 20)
         plain = top_k(queries, DOCUMENTS, 20)
-        assert (run.rows == plain.rows).all() and (run.scores == plain.scores).all()
+        assert (run.rows == plain.rows).all()
+        # Not to the last bit: threads divide the documents here, and the queries there.
+        np.testing.assert_allclose(run.scores, plain.scores, rtol=1e-5)
     monkeypatch.setattr(topk, "CACHED_SCORES", 0)
     assert (floats.search(QUERIES, 20)[0].rows == top_k(QUERIES, DOCUMENTS, 20).rows).all()
 
