@@ -69,7 +69,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "metrics/ranking.py",
         "return np.asarray(self.gain_of(hits.grade, gain) / discounts(int(hits.rank.max(initial=-1)) + 1)[hits.rank])",
         "1 -> 2",
-    ): "one discount more, which no hit reads; with -2 instead of -1, no hit reads any",
+    ): "one discount more, which no hit reads; without a hit, no discount is read",
     (
         "results/keys.py",
         'text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)',
@@ -104,7 +104,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "retrievers/bm25/sharded.py",
         'arrays[own.name] = np.load(path, mmap_mode="r", allow_pickle=False)',
         "allow_pickle=False -> True",
-    ): "as above; an array of objects cannot be mapped",
+    ): "the class has written the file itself, with numbers only; an array of objects cannot be mapped",
     (
         "retrievers/bm25/sharded.py",
         "def finish(self, terms: int, form: Form, k1: float, b: float, delta: float, workers: int = 1) -> ShardedPostings:",
@@ -129,6 +129,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "vectors/topk.py",
         "step = max(1, BLOCK_SCORES // max(1, len(self.vectors)))",
         "1 -> 2",
-    ): "queries at a time: at least two, or with a corpus of one vector half as many",
+    ): "only the number of queries that are compared at a time changes",
 }
 """Module, line and change of mutants that cannot alter an answer, with the reason."""
