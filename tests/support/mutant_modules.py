@@ -87,6 +87,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "in groups of one document, the limit is a score that top_k documents reach as well; it only takes longer",
     (
         "retrievers/bm25/search.py",
+        "groups, least = max(2 * top_k, _GROUPS), np.full((lines, 1), _LEAST, dtype=np.float32)",
+        "2 -> 3",
+    ): "the top_k-th best of the maxima of any number of groups is not above the top_k-th best score",
+    (
+        "retrievers/bm25/search.py",
+        "if counted * 2 > len(self.board):",
+        "Gt -> GtE",
+    ): "both ways return the documents above the limit by ascending row; only the time differs",
+    (
+        "retrievers/bm25/search.py",
         "if len(keys) > top_k:",
         "Gt -> GtE",
     ): "a partition of exactly top_k keys, of which there is at least one, keeps all of them, and they are sorted next",
