@@ -190,7 +190,7 @@ REASONS = {
     "ja": "A third of our time is numpy's sort, which numbers the pairs of characters.",
 }
 LARGE = (
-    "Large corpora are indexed on both cores, the peer uses one: by time the ratio is higher. About two thirds of our "
+    "Large corpora are indexed on both cores, the peer uses one: by time the ratio is higher. Three quarters of our "
     "processor time is that index: tokens, their keys, sorting and postings, none of them over a sixth of the whole."
 )
 LARGE_MEMORY = "A posting takes 8 bytes, its row and weight, and more while they are sorted; tantivy's are packed."

@@ -31,6 +31,8 @@ CORE: dict[str, tuple[str, ...]] = {
     "stats/intervals.py": ("stats/test_stats.py", "stats/test_ranks.py"),
     "stats/paired.py": ("stats/test_stats.py", "stats/test_randomisation.py"),
     "stats/pairs.py": ("stats/test_randomisation.py", "stats/test_stats.py", "comparison/test_compare_models.py"),
+    "stats/randomisation.py": ("stats/test_randomisation.py", "stats/test_stats.py"),
+    "stats/group_means.py": ("stats/test_randomisation.py", "stats/test_ranks.py", "comparison/test_compare_models.py"),
     "vectors/topk.py": (*VECTORS, "vectors/test_variants.py"),
     "vectors/quantise.py": ("vectors/test_variants.py", "vectors/test_variants_parity.py", *VECTORS),
     "vectors/maxsim.py": ("retrievers/test_late.py", "vectors/test_mapped.py"),
@@ -120,6 +122,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "def finish(self, terms: int, form: Form, k1: float, b: float, delta: float, workers: int = 1) -> ShardedPostings:",
         "1 -> 2",
     ): "the number of threads changes no weight",
+    (
+        "stats/pairs.py",
+        "if left < right:",
+        "Lt -> LtE",
+    ): "two sorted tails that meet are the sorted row",
+    (
+        "stats/randomisation.py",
+        "if rows > FEW:",
+        "condition negated",
+    ): "both ways give the same sums; the other one is slower",
+    (
+        "stats/randomisation.py",
+        "octets = np.frombuffer(generator.bytes(-(-count // OCTET) * flips), np.uint8).reshape(-1, flips)",
+        "1 -> 2",
+    ): "numpy takes any negative length as the unknown one",
     (
         "stats/paired.py",
         "effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,",
