@@ -138,6 +138,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): "numpy takes any negative length as the unknown one",
     (
+        "stats/randomisation.py",
+        "BLOCK = 1 << 22",
+        "1 -> 2",
+    ): "the size of a block changes memory, not sums",
+    (
         "stats/paired.py",
         "effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,",
         "Gt -> GtE",
