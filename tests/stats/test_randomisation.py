@@ -223,6 +223,8 @@ def test_a_group_has_the_same_tests_with_and_without_those_of_its_tasks(models: 
     assert (first.pair_p_values() == second.pair_p_values()).all()
     assert (first.resampled_means() == second.resampled_means()).all()
     assert not (first.resampled_means() == first.resampled_means(over_tasks=False)).all()
+    alone = GroupScores(("T/a",), (tasks["T/a"],))
+    assert (alone.resampled_means() == alone.resampled_means(over_tasks=False)).all()
 
 
 def test_seed_of_a_task_hangs_on_its_name_alone() -> None:
