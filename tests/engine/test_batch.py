@@ -532,6 +532,29 @@ def test_an_interrupt_waits_for_a_safe_place() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@dataclass
+class Swallowing(Overlap):
+    """A model whose package turns an interrupt into an error of its own, as DuckDB does."""
+
+    def index(self, *given: object) -> Any:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            error = RuntimeError("Query interrupted")
+        raise error from None
+
+
+def test_an_interrupt_that_a_package_swallows_is_no_failure_of_its_model(tmp_path: Path) -> None:
+    store, got = ResultStore(tmp_path), []
+    batch = Batch(
+        [Model("swallowing", Swallowing())], [small_task("Small/a"), small_task("Small/b")], lookup=ResultLookup(store)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        for result in batch.run():
+            got.append(result)
+    assert got == [] == list(store.all())
+
+
 def test_an_interrupted_batch_has_handed_over_all_that_it_stored(tmp_path: Path) -> None:
     """The interrupt comes in the middle of writing the second result."""
     store, put = ResultStore(tmp_path), ResultStore.put

@@ -26,6 +26,7 @@ class Interrupts:
         self._working = False
         self._waiting: int | None = None
         self._handlers: dict[int, Handler] = {}
+        self._stopped: BaseException | None = None
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
@@ -54,7 +55,11 @@ class Interrupts:
         """Call the earlier handler of the signal that waits."""
         number, self._waiting = self._waiting, None
         if number is not None and number in self._handlers:
-            self._handlers[number](number, frame)
+            try:
+                self._handlers[number](number, frame)
+            except BaseException as error:
+                self._stopped = error
+                raise
 
     @classmethod
     def raised(cls, error: BaseException) -> bool:
@@ -63,10 +68,16 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Enter a block that may be stopped; a signal that waits stops it at once."""
+        """Enter a block that may be stopped; a signal that waits stops it at once.
+
+        Some packages turn the KeyboardInterrupt into an error of their own, which looks like a failure of a model or a
+        task: then it is raised again at the end of the block.
+        """
         self._working = True
         try:
             self._deliver(None)
             yield
         finally:
             self._working = False
+        if self._stopped is not None:
+            raise self._stopped
