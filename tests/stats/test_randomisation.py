@@ -194,6 +194,15 @@ def test_bootstrap_over_tasks_is_wider_and_has_the_variance_of_theory() -> None:
     assert drawn.std() == pytest.approx(np.sqrt(within + between), rel=0.06)
 
 
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_a_pair_has_the_difference_that_its_queries_detect(level: float) -> None:
+    values = scores_like_ndcg(2, 80)
+    found = pair_statistics(values, level=level)
+    spread = float((values[0] - values[1]).std(ddof=1))
+    assert found.detectable[0] == pytest.approx(detectable_difference(spread, 80, alpha=1 - level), rel=1e-12)
+    assert found.level == level and found.queries == 80
+
+
 def test_tasks_with_the_same_queries_are_resampled_independently() -> None:
     values = np.random.default_rng(3).random((1, 100))
     group = GroupScores(tuple(f"T/{i}" for i in range(50)), (values,) * 50)

@@ -143,6 +143,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): "the size of a block changes memory, not sums",
     (
+        "stats/randomisation.py",
+        "step = max(BLOCK // (flips * OCTET), 1) * OCTET",
+        "Mult -> Add",
+    ): "the size of a block changes memory, not sums",
+    (
+        "stats/randomisation.py",
+        "threshold = np.abs(grid.sum(axis=1)) - 2 * queries",
+        "2 -> 3",
+    ): "slack for rounding, in units of 2 ** -40",
+    (
         "stats/paired.py",
         "effect_size=float(means[i] / spread[i]) if spread[i] > 1e-15 else None,",
         "Gt -> GtE",
