@@ -12,7 +12,7 @@ import pytest
 from steelyard.metrics import parse, score
 from steelyard.metrics.dicts import number_documents, own_rows, qrels_from_dicts, run_from_dicts
 from steelyard.metrics.mteb import MtebProfile, mteb_scores
-from steelyard.metrics.nauc import CONFIDENCES, confidence
+from steelyard.metrics.nauc import CONFIDENCES, confidence, nauc
 from steelyard.types import Qrels, Run
 
 PARITY = Path(__file__).parents[1] / "parity"
@@ -141,3 +141,9 @@ def test_scores_that_are_there_already_give_mtebs_keys() -> None:
     judged = np.concatenate([rng.choice(300, 4, replace=False) for _ in range(40)])
     qrels = Qrels.of(np.repeat(np.arange(40), 4), judged, rng.integers(0, 4, 160), queries=40)
     assert mteb_scores(run, qrels, scores=score(run, qrels)) == mteb_scores(run, qrels)
+
+
+def test_two_queries_have_an_abstention_curve_and_one_has_none() -> None:
+    confidences = np.array([[1.0, 2.0], [2.0, 1.0]])
+    assert nauc(confidences, np.array([[0.0, 1.0]])).tolist() == [[1.0, pytest.approx(-1.0)]]
+    assert np.isnan(nauc(confidences[:, :1], np.array([[0.5]]))).all()
