@@ -159,6 +159,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "a spread of exactly 1e-15 is rounding noise, with or without an effect size",
     (
         "vectors/maxsim.py",
+        "last = min(max(last, first + 1), first + most)",
+        "1 -> 2",
+    ): "the number of queries in a block changes no score",
+    (
+        "vectors/maxsim.py",
         "alive[b] = False",
         "False -> True",
     ): "the distances of a merged item are infinite already, and the first item, which starts a chain, is never merged",
