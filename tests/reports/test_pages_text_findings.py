@@ -175,6 +175,23 @@ def test_differences_are_told_from_the_side_of_the_profile(task: TaskValues) -> 
     assert (none.kind, none.values["other"], none.values["difference"]) == ("no_difference", LABELS["dense"], -0.25)
 
 
+def test_the_p_value_of_the_strongest_profile_is_the_largest_of_several(task: TaskValues) -> None:
+    best = task.best
+    assert best is not None
+    others = [kind for kind in LABELS if kind != best.kind][:2]
+
+    def found(count: int) -> dict[str, Any]:
+        tests = tuple(
+            Comparison(best.kind, worse, 0.2, Interval(0.1, 0.3), 0.01 * (place + 1), 5, 2, 1, True)
+            for place, worse in enumerate(others[:count])
+        )
+        (one,) = by_kind(task_findings.strongest(replace(task, comparisons=tests))).values()
+        return one
+
+    assert (found(1)["which"], found(2)["which"]) == ("p", "largest p")
+    assert str(found(1)["p"]) != str(found(2)["p"])
+
+
 def test_what_was_drafted_is_listed() -> None:
     drafted, dropped = task_findings.drafted(Draft("toy", "0" * 8))
     assert drafted.values["sections"] == "none" and dropped.values["count"] == 0

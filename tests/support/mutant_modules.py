@@ -163,6 +163,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): "the number of queries in a block changes no score",
     (
+        "retrievers/bm25/search.py",
+        "_SMALL = 1 << 16",
+        "1 -> 2",
+    ): "both ways of searching give the same bits",
+    (
+        "retrievers/bm25/search.py",
+        "if counted * 8 > len(self.board):",
+        "Mult -> Add",
+    ): "both ways set the same scores to 0",
+    (
+        "datasets/tables/jsonlines.py",
+        'first = json.loads(head.split(b"\\n", 1)[0])',
+        "1 -> 2",
+    ): "the first part is the same however many follow",
+    (
         "vectors/maxsim.py",
         "alive[b] = False",
         "False -> True",
