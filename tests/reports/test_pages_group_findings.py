@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,3 +104,15 @@ def test_a_finding_names_its_tasks_unless_it_is_about_all_of_several(tasks: list
     ):
         found = by_kind(group_findings.shape(measure_group("NanoToy", given)))
         assert {kind: values for kind, values in found.items() if kind in ("group_single", *expected)} == expected
+
+
+def test_classes_of_failures_are_named_with_their_tasks(
+    tasks: list[TaskValues], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = {tasks[0].name: ["undeclared_language", "script"], tasks[1].name: ["undeclared_language"]}
+    monkeypatch.setattr(
+        group_findings, "explaining_classes", lambda task: [SimpleNamespace(name=name) for name in failures[task.name]]
+    )
+    found = list(group_findings.training(measure_group("NanoToy", tasks)))
+    classes = [(one.values["name"], one.values["count"]) for one in found if one.kind == "group_class"]
+    assert classes == [("undeclared language", 2), ("script", 1)]

@@ -178,6 +178,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): "the first part is the same however many follow",
     (
+        "retrievers/bm25/postings.py",
+        "if _width(numbers, bits) is np.uint64:  # numbers among the terms of this portion may be narrower",
+        "condition negated",
+    ): "wider or narrower keys have the same order",
+    (
+        "retrievers/bm25/postings.py",
+        "relative: Integers = keys.astype(np.uint16) if bits <= 16 else keys.astype(np.int32)",
+        "LtE -> Lt",
+    ): "wider numbers have the same values",
+    (
         "vectors/maxsim.py",
         "alive[b] = False",
         "False -> True",
