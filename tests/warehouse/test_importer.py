@@ -56,6 +56,18 @@ def test_a_changed_file_replaces_its_rows(repository: Path, tmp_path: Path) -> N
     assert rows(tmp_path / "w", sql) == []
 
 
+def test_a_script_without_a_guard_is_told_what_to_do(repository: Path, tmp_path: Path) -> None:
+    """A new process imports the script again; without a guard that would import the results again, and so on."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from steelyard.warehouse import importer\nimporter.FEW = 0\n"
+        f"importer.import_results([{str(repository)!r}], {str(tmp_path / 'w')!r}, workers=2)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and last.startswith("steelyard.errors.UsageError") and "__main__" in last
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_long_query(number: signal.Signals, repository: Path, tmp_path: Path) -> None:
     import_results([repository], tmp_path / "w")

@@ -14,8 +14,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,9 @@ class Job:
     digest: str | None = None
 
 
+GUARD = 'in a script, call it below `if __name__ == "__main__":`'
+
+
 def import_results(
     folders: Iterable[str | Path],
     warehouse: str | Path,
@@ -83,6 +87,9 @@ def import_results(
 
     Files that were removed from a folder since its last import are removed from the warehouse.
     """
+    if getattr(current_process(), "_inheriting", False):
+        # A worker imports the script that started it. It would wait for the lock of the very import it belongs to.
+        raise UsageError("a worker process has started the import again", hint=GUARD)
     roots = [Path(folder).expanduser().absolute() for folder in folders]
     if not roots:
         raise UsageError("no folder to import", hint="steelyard results import DIR")
@@ -226,9 +233,15 @@ def _results(
     with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=gc.disable) as pool:
         window = 4 * count  # chunks under way: memory stays bounded
         for first in range(0, len(chunks), window):
-            with without_secrets():  # processes start with the first calls
-                read = pool.map(read_chunk, chunks[first : first + window])
-            yield from read
+            try:
+                with without_secrets():  # processes start with the first calls
+                    read = pool.map(read_chunk, chunks[first : first + window])
+                yield from read
+            except BrokenProcessPool as error:
+                raise UsageError(
+                    "a worker process of the import ended before its files were read",
+                    hint=f"{GUARD}; otherwise use fewer workers: it may have had too little memory",
+                ) from error
 
 
 def read_chunk(jobs: Sequence[Job]) -> tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]:
