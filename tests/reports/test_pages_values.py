@@ -220,7 +220,7 @@ def test_signed_figures_have_four_decimals() -> None:
     ("source", "shown", "on_hub"),
     [
         ("src/questions.json", "questions.json", False),
-        ("/home/me/corpus.jsonl,/home/me/queries.jsonl", "corpus.jsonl, queries.jsonl", False),
+        ("/data/mine/corpus.jsonl,/data/mine/queries.jsonl", "corpus.jsonl, queries.jsonl", False),
         ("BeIR/scifact", "BeIR/scifact", True),
         ("github.com/me/data", "github.com/me/data", False),
     ],

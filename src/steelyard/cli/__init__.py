@@ -85,15 +85,13 @@ def _main(words: list[str], *, own_process: bool = False) -> int:
         if was_interrupted():  # while Python started
             raise KeyboardInterrupt
         return _run_verb(words, output, own_process=own_process)
-    except Exception as error:
+    except (SteelyardError, OSError, ImportError, RuntimeError) as error:
         if was_interrupted():  # some packages turn an interrupt into an error of their own; DuckDB: RuntimeError
             output.interrupted()
             return interrupt_code()
-        if isinstance(error, OSError):
-            return output.error(system_error(error))
-        if isinstance(error, SteelyardError):
-            return output.error(error)
-        raise
+        if isinstance(error, ImportError | RuntimeError):
+            raise
+        return output.error(system_error(error) if isinstance(error, OSError) else error)
     except KeyboardInterrupt:
         output.interrupted()
         return interrupt_code()

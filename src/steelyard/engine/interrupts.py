@@ -26,7 +26,7 @@ class Interrupts:
         self._working = False
         self._waiting: int | None = None
         self._handlers: dict[int, Handler] = {}
-        self._stopped: BaseException | None = None
+        self._stopped: KeyboardInterrupt | None = None
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
@@ -57,7 +57,7 @@ class Interrupts:
         if number is not None and number in self._handlers:
             try:
                 self._handlers[number](number, frame)
-            except BaseException as error:
+            except KeyboardInterrupt as error:
                 self._stopped = error
                 raise
 

@@ -25,7 +25,7 @@ from steelyard.stats.pairs import (
     pair_statistics,
     resampled_means,
 )
-from steelyard.stats.randomisation import FLIPS, count_pairs, p_values, pair_tests
+from steelyard.stats.randomisation import FLIPS, count_pairs, difference_sums, p_values
 from steelyard.types import Float64
 
 
@@ -88,7 +88,8 @@ class GroupScores:
         if flips not in self._sums:
             sums = np.zeros((self.models, flips))
             for task, values in zip(self.tasks, self.scores, strict=True):
-                sums += pair_tests(values, flips, task_seed(self.seed, task))[1] / (values.shape[1] * len(self.tasks))
+                drawn = difference_sums(values, flips, task_seed(self.seed, task))
+                sums += drawn / (values.shape[1] * len(self.tasks))
             self._sums[flips] = sums
         sums = self._sums[flips]
         gaps = np.abs(self.means[:, None] - self.means[None, :])

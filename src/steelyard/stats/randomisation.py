@@ -66,16 +66,32 @@ def pair_tests(values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0) -> tup
 
     Sums are those of the differences from the last model, whose own are 0: all that pairs need.
     """
-    grid, unit = on_grid(np.asarray(values, dtype=np.float64))
+    grid, unit = _from_last(values)
     queries = grid.shape[1]
-    grid = grid - grid[-1]
-    sums = np.zeros((len(grid), flips))
-    sums[:-1] = flipped_sums(grid[:-1], flips, seed)
+    sums = _difference_sums(grid, flips, seed)
     totals = grid.sum(axis=1)
     thresholds = np.abs(totals[:, None] - totals[None, :]) - 2 * queries
     exact = 2 ** (queries - 1) <= flips
     tested = grid @ _all_signs(queries) if exact else sums
     return _share(count_pairs(tested, thresholds), tested.shape[1], exact=exact), sums * unit
+
+
+def difference_sums(values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0) -> Float64:
+    """Return the sums of `pair_tests` without its tests."""
+    grid, unit = _from_last(values)
+    return _difference_sums(grid, flips, seed) * unit
+
+
+def _from_last(values: npt.ArrayLike) -> tuple[Float64, float]:
+    """Return the differences of every model from the last one, on the grid, and its unit."""
+    grid, unit = on_grid(np.asarray(values, dtype=np.float64))
+    return grid - grid[-1], unit
+
+
+def _difference_sums(grid: Float64, flips: int, seed: Seed) -> Float64:
+    sums = np.zeros((len(grid), flips))
+    sums[:-1] = flipped_sums(grid[:-1], flips, seed)
+    return sums
 
 
 def count_pairs(sums: Float64, thresholds: Float64) -> npt.NDArray[np.int64]:
