@@ -39,6 +39,10 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "evalscope": ("evalscope[rag]",),
 }
 """The requirements of each environment."""
+RESOLVED_BY_UV = ("evalscope",)
+"""Environments whose versions uv chooses: pip's resolver does not finish."""
+NOT_ON_A_CPU = ("nvidia-", "cuda-", "triton")
+"""Beginnings of the names of packages that torch needs on a GPU only."""
 SECONDS = 1800
 """The longest time that pip may take for an environment."""
 
@@ -96,13 +100,28 @@ def _install(folder: Path, listed: str) -> str:
     folder.parent.mkdir(parents=True, exist_ok=True)
     constraints = folder.parent / "constraints.txt"
     constraints.write_text("\n".join(CONSTRAINTS) + "\n", encoding="utf-8")
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
-    for words in ([sys.executable, "-m", "venv", "--clear", str(folder)], [*pip, *listed.split("\n")]):
-        problem = _run(words)
-        if problem:
-            _FAILED[folder.name, listed] = problem
-            return problem
-    return ""
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    problem = _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+    if not problem and folder.name in RESOLVED_BY_UV:
+        problem = _install_resolved(folder, pip, listed, constraints)
+    elif not problem:
+        problem = _run([*pip, "--constraint", str(constraints), *listed.split("\n")])
+    if problem:
+        _FAILED[folder.name, listed] = problem
+    return problem
+
+
+def _install_resolved(folder: Path, pip: list[str], listed: str, constraints: Path) -> str:
+    """Let uv choose the versions and pip install exactly these; return the first error."""
+    wanted, chosen = folder / "wanted.txt", folder / "resolved.txt"
+    wanted.write_text(listed + "\n", encoding="utf-8")
+    uv = [str(folder / "bin" / "python"), "-m", "uv", "pip", "compile", "--quiet", "--no-annotate", str(wanted)]
+    problem = _run([*pip, "uv"]) or _run([*uv, "--override", str(constraints), "--output-file", str(chosen)])
+    if problem:
+        return problem
+    lines = chosen.read_text(encoding="utf-8").splitlines()
+    chosen.write_text("\n".join(line for line in lines if not line.startswith(NOT_ON_A_CPU)), encoding="utf-8")
+    return _run([*pip, "--no-deps", "--requirement", str(chosen)])
 
 
 def _run(words: list[str]) -> str:
