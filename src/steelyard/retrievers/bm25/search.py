@@ -27,7 +27,7 @@ _SMALL = 1 << 16
 """Corpora of at most so many documents are always searched in blocks of queries."""
 _RARE = 32
 """In a larger corpus, a query with fewer than one posting for so many documents is searched alone, with pruning."""
-_CELLS = 1 << 18
+_CELLS = 1 << 20
 """Scores in memory at once for a block of queries, at least those of one query."""
 
 _GROUPS = 256
