@@ -92,7 +92,7 @@ CASES = [
         f"rerank-{queries}x100",
         f"Reranking {queries} x 100 pairs with a cross-encoder of MiniLM's weights (6 layers, 384 dimensions)",
         (
-            Contestant("steelyard", "ours"),
+            Contestant("steelyard", "ours", "models"),
             Contestant("sentence-transformers", "with_sentence_transformers", "sentence-transformers"),
         ),
         {"queries": queries, "depth": 100},

@@ -135,7 +135,7 @@ CASES = [
         "start-model-score",
         "From the command to the score of all-MiniLM-L6-v2 on 300 documents and 30 queries from a folder",
         (
-            Contestant("steelyard", ("python", "-c", STEELYARD_MODEL, "INPUT")),
+            Contestant("steelyard", ("python", "-c", STEELYARD_MODEL, "INPUT"), "models"),
             Contestant("mteb", ("python", "-c", MTEB_MODEL, "INPUT"), "mteb"),
             Contestant("EvalScope", ("python", "-c", EVALSCOPE_MODEL, "INPUT"), "evalscope"),
         ),

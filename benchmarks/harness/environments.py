@@ -18,6 +18,10 @@ PROJECT_DEPENDENCIES = "dependencies of steelyard"
 """Stands for the dependencies of the project, where a peer's process makes its input from a task of ours."""
 ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "steelyard": (),  # the environment that the harness runs in
+    "models": (  # what pip installs with steelyard[torch,onnx,static]: without what only the tests need
+        *SENTENCE_TRANSFORMERS,
+        *("onnxruntime", "onnx", "model2vec", PROJECT_DEPENDENCIES),
+    ),
     "lexical": ("numpy", "numba", "bm25s", "PyStemmer", "tantivy", "rank_bm25"),
     "metrics": ("numpy", "pytrec_eval-terrier", "ranx", "ir_measures"),
     "mteb": (
