@@ -6,6 +6,7 @@ python tests/faults/page.py docs/faults.md
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ def load_record() -> dict[str, Any]:
 
 
 def save_record(record: dict[str, Any]) -> None:
-    """Store the record."""
+    """Store the record; a process that is killed leaves the former one or the new one."""
     own = {name: rows for name, rows in record.items() if name != "mutants"}  # those have a file of their own
-    RECORD.write_text(json.dumps(own, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    new = RECORD.with_name(f"{RECORD.name}.{os.getpid()}.tmp")
+    new.write_text(json.dumps(own, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    new.replace(RECORD)
 
 
 def write_page(path: Path, record: dict[str, Any]) -> None:
