@@ -27,15 +27,15 @@ def changed_queries(
     comparison: Comparison, cells: Mapping[str, Sequence[Result]], loaded: Mapping[str, LoadedTask], count: int
 ) -> tuple[QueryChange, ...]:
     """Return the queries with the largest absolute difference of each pair of models, over all tasks."""
-    found = []
+    changes = []
     for model, baseline in model_pairs(len(comparison.models)):
-        changes = []
+        ordered = []
         for task, one in comparison.scores.items():
             gaps = one.scores[model] - one.scores[baseline]
             order = sorted(np.flatnonzero(gaps != 0).tolist(), key=lambda q: (-abs(gaps[q]), one.ids[q]))
-            changes += [(-abs(float(gaps[q])), task, one.ids[q], q) for q in order[:count]]
-        changes.sort()
-        for _, task, query, place in changes[:count]:
+            ordered += [(-abs(float(gaps[q])), task, one.ids[q], q) for q in order[:count]]
+        ordered.sort()
+        for _, task, query, place in ordered[:count]:
             scores = comparison.scores[task].scores
             change = QueryChange(
                 task=task,
@@ -47,8 +47,8 @@ def changed_queries(
                 first_rank=_first_rank(cells[task][model], query),
                 baseline_first_rank=_first_rank(cells[task][baseline], query),
             )
-            found.append(_described(change, loaded[task], model, baseline) if task in loaded else change)
-    return tuple(found)
+            changes.append(_described(change, loaded[task], model, baseline) if task in loaded else change)
+    return tuple(changes)
 
 
 def _described(change: QueryChange, loaded: LoadedTask, model: int, baseline: int) -> QueryChange:

@@ -252,19 +252,19 @@ def _why_missing(view: Results, name: str, labels: Sequence[str], models: Sequen
         model: [cell for label in labels if (cell := view.cell(label, model)) is not None and cell.done]
         for model in models
     }
-    missing = [model for model, found in cells.items() if not found]
+    missing = [model for model, stored in cells.items() if not stored]
     if missing:
         return f"no finished result of {', '.join(missing)}"
-    limits = {model: found[-1].facts.limit for model, found in cells.items()}
+    limits = {model: stored[-1].facts.limit for model, stored in cells.items()}
     if len(set(limits.values())) > 1:
         return f"other limit of queries: {_listed(limits)}"
-    seeds = {model: found[-1].settings.get("seed") for model, found in cells.items()}
+    seeds = {model: stored[-1].settings.get("seed") for model, stored in cells.items()}
     if len(set(seeds.values())) > 1:
         return f"other seed of the sample of queries: {_listed(seeds)}"
-    revisions = {model: found[-1].facts.revision for model, found in cells.items()}
+    revisions = {model: stored[-1].facts.revision for model, stored in cells.items()}
     if len(set(revisions.values())) > 1:
         return f"other revision of the data: {_listed(revisions)}"
-    hashes = {model: (found[-1].facts.data_hash or "unknown")[:8] for model, found in cells.items()}
+    hashes = {model: (stored[-1].facts.data_hash or "unknown")[:8] for model, stored in cells.items()}
     return f"other data under the same name (content hash): {_listed(hashes)}"
 
 
@@ -325,7 +325,7 @@ def _find(settings: Any, name: str) -> str | None:
         parts = settings
     else:
         return None
-    return next((found for part in parts if (found := _find(part, name)) is not None), None)
+    return next((value for part in parts if (value := _find(part, name)) is not None), None)
 
 
 def _listed(values: Mapping[str, Any]) -> str:

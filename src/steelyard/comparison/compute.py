@@ -102,10 +102,10 @@ def corrected(differences: Sequence[Difference]) -> list[Difference]:
     """Return the same with p-values corrected over all that were tested."""
     tested = [place for place, one in enumerate(differences) if one.p_value is not None]
     raw = [differences[place].p_value or 0.0 for place in tested]
-    found = list(differences)
+    adjusted = list(differences)
     for place, by_holm, by_bh in zip(tested, holm(raw).tolist(), benjamini_hochberg(raw).tolist(), strict=True):
-        found[place] = replace(differences[place], p_holm=by_holm, p_bh=by_bh)
-    return found
+        adjusted[place] = replace(differences[place], p_holm=by_holm, p_bh=by_bh)
+    return adjusted
 
 
 def corrected_tasks(tasks: Sequence[TaskComparison]) -> tuple[TaskComparison, ...]:

@@ -25,7 +25,7 @@ MARKS = "† p < {alpha:g}, ‡ p < 0.01, two-sided paired randomisation test, c
 
 def sections(comparison: Comparison) -> list[Section]:
     """Return every table of the comparison that has rows."""
-    found = [
+    candidates = [
         differences(comparison),
         ranking(comparison),
         agreement(comparison),
@@ -33,7 +33,7 @@ def sections(comparison: Comparison) -> list[Section]:
         changed(comparison),
         flags(comparison),
     ]
-    return [section for section in found if section[2]]
+    return [section for section in candidates if section[2]]
 
 
 def differences(comparison: Comparison) -> Section:
@@ -127,11 +127,11 @@ def ranking(comparison: Comparison) -> Section:
 def agreement(comparison: Comparison) -> Section:
     """Return how well the ranking agrees with another one."""
     rows = []
-    found = comparison.agreement
-    for name in ("spearman", "kendall", "rbo") if found else ():
-        interval = found.intervals.get(name) if found else None
+    values = comparison.agreement
+    for name in ("spearman", "kendall", "rbo") if values else ():
+        interval = values.intervals.get(name) if values else None
         span = NONE if interval is None else f"[{interval.low:+.3f}, {interval.high:+.3f}]"
-        rows.append([AGREEMENT[name], f"{getattr(found, name):+.3f}", span])
+        rows.append([AGREEMENT[name], f"{getattr(values, name):+.3f}", span])
     return "Agreement with the other ranking", ["measure", "value", "95% interval"], rows
 
 

@@ -94,9 +94,9 @@ class GroupScores:
         sums = self._sums[flips]
         gaps = np.abs(self.means[:, None] - self.means[None, :])
         counts = count_pairs(sums, gaps * (1 - 1e-9) - 1e-12)
-        found = (counts + 1) / (flips + 1)
-        np.fill_diagonal(found, 1.0)
-        return np.asarray(found)
+        p_values = (counts + 1) / (flips + 1)
+        np.fill_diagonal(p_values, 1.0)
+        return np.asarray(p_values)
 
     def resampled_means(self, draws: int = DRAWS, *, over_tasks: bool = True) -> Float64:
         """Return bootstrap group means, (models, draws): queries drawn within each task, and the tasks themselves.

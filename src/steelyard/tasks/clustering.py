@@ -80,7 +80,7 @@ def v_measure(gold: npt.NDArray[Any], clusters: Int64) -> float:
 
 
 def _whole(task: ClusterTask, row_of: dict[str, int], vectors: Float32) -> SampleScores:
-    values, parts, found = [], [], []
+    values, parts, clusterings = [], [], []
     for problem in task.problems:
         gold = label_codes([levels[0] for levels in problem.labels])[0] if len(problem) else np.empty(0, np.int64)
         if _trivial(problem):  # one label is always matched
@@ -91,7 +91,7 @@ def _whole(task: ClusterTask, row_of: dict[str, int], vectors: Float32) -> Sampl
         clusters = k_means(points, len(np.unique(gold)), WHOLE_BATCH, SEED)
         values.append(v_measure(gold, clusters))
         parts.append((gold, clusters))
-        found.append(clusters.tolist())
+        clusterings.append(clusters.tolist())
     metrics: dict[str, float | None] = {"v_measure": float(np.mean(values)), "v_measure_std": float(np.std(values))}
     main = main_metric(task.info, "v_measure", metrics)
     samples = QueryScores(tuple(map(str, range(len(values)))), None, {"v_measure": np.array(values)})
@@ -99,11 +99,11 @@ def _whole(task: ClusterTask, row_of: dict[str, int], vectors: Float32) -> Sampl
     if len(values) > 1:
         intervals = stats.intervals({"v_measure": values})
         over = _over("problems", len(values))
-        return SampleScores(main, metrics, mteb, intervals, over, samples, fitted_by(), found)
+        return SampleScores(main, metrics, mteb, intervals, over, samples, fitted_by(), clusterings)
     interval = interval_of(resampled_v_measures(*parts[0]), values[0])
     intervals = {} if interval is None else {"v_measure": interval}
     over = described(len(task), "texts, as clustered")
-    return SampleScores(main, metrics, mteb, intervals, over, samples, fitted_by(), found)
+    return SampleScores(main, metrics, mteb, intervals, over, samples, fitted_by(), clusterings)
 
 
 def _over(items: str, count: int) -> dict[str, object]:
@@ -117,7 +117,7 @@ def _in_samples(
     points = vectors[[row_of[text] for text in problem.texts]]
     levels = levels_of(problem)
     picks = rounds_of(task.problems[0], bootstrap, [len(level.rows) for level in levels])
-    by_level, found = _levels(points, levels, picks, profile)
+    by_level, clusterings = _levels(points, levels, picks, profile)
     scores = {name: {f"Level {i}": level[name] for i, level in enumerate(by_level)} for name in ("v_measure", "ami")}
     metrics: dict[str, float | None] = {}
     for name in scores:
@@ -142,7 +142,7 @@ def _in_samples(
         _over("rounds", bootstrap.rounds),
         QueryScores(tuple(map(str, range(bootstrap.rounds))), None, by_round),
         notes,
-        {f"Level {i}": rounds for i, rounds in enumerate(found)},
+        {f"Level {i}": rounds for i, rounds in enumerate(clusterings)},
     )
 
 
@@ -168,15 +168,15 @@ def _level(
     from sklearn.metrics import adjusted_mutual_info_score
 
     scores: dict[str, list[float]] = {"v_measure": [], "ami": []}
-    found: list[list[int]] = []
+    clusterings: list[list[int]] = []
     vectors, count = points[level.rows], len(np.unique(level.codes))
     for sample in rounds:
         gold = level.codes[sample]
         clusters = k_means(vectors[sample], count, SAMPLE_BATCH, seed)
         scores["v_measure"].append(v_measure(gold, clusters))
         scores["ami"].append(float(adjusted_mutual_info_score(gold, clusters)))
-        found.append(clusters.tolist())
-    return scores, found
+        clusterings.append(clusters.tolist())
+    return scores, clusterings
 
 
 def _mteb(

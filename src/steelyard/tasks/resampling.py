@@ -81,8 +81,8 @@ def mean_intervals(
     columns = np.column_stack(list(values.values()))
     with single_threaded_blas():  # small products, between which threads of BLAS would spin
         means = np.concatenate([counts @ columns for counts in resampled_counts(items)]) / items
-    found = {name: interval_of(line, metrics[name], bounds) for name, line in zip(values, means.T, strict=True)}
-    return {name: interval for name, interval in found.items() if interval is not None}
+    intervals = {name: interval_of(line, metrics[name], bounds) for name, line in zip(values, means.T, strict=True)}
+    return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def described(items: int, over: str) -> dict[str, object]:

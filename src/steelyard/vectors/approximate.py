@@ -115,7 +115,7 @@ class ApproximateIndex:
         return Run.of(rows.astype(np.int32), scores.astype(np.float32))
 
 
-def overlap(found: Run, exact: Run) -> dict[str, float]:
+def overlap(approximate: Run, exact: Run) -> dict[str, float]:
     """Return the share of the exact top 10 and 100 that an approximate search has found, over all queries.
 
     >>> overlap(Run.of([[2, 1]], [[2, 1]]), Run.of([[1, 0]], [[2, 1]]))
@@ -123,7 +123,7 @@ def overlap(found: Run, exact: Run) -> dict[str, float]:
     """
     shares = {}
     for depth in RECALL_DEPTHS:
-        pairs = zip(found.top(depth).rows, exact.top(depth).rows, strict=True)
+        pairs = zip(approximate.top(depth).rows, exact.top(depth).rows, strict=True)
         hits = [len(set(one[one >= 0].tolist()) & set(other[other >= 0].tolist())) for one, other in pairs]
         shares[f"index_recall_at_{depth}"] = sum(hits) / max(1, int(exact.top(depth).lengths.sum()))
     return shares

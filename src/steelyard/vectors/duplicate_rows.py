@@ -65,8 +65,8 @@ class DuplicateRows:
         owners = np.searchsorted(starts, suspects, side="right") - 1
         rows = zip(owners.tolist(), (suspects - starts[owners]).tolist(), suspects.tolist(), strict=True)
         seen: dict[bytes, int] = {}
-        found = [seen.setdefault(matrices[owner][at].tobytes(), row) for owner, at, row in rows]
-        original = np.array(found, dtype=np.int64)
+        originals = [seen.setdefault(matrices[owner][at].tobytes(), row) for owner, at, row in rows]
+        original = np.array(originals, dtype=np.int64)
         copy = original != suspects
         first, of = np.unique(original[copy], return_inverse=True)
         return cls(first, suspects[copy], of)

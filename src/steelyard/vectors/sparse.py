@@ -55,8 +55,8 @@ class SparseVectors:
                 hint="the dimension is the size of the model's vocabulary",
             )
         text = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
-        kept = weight != 0
-        text, column, weight = text[kept], column[kept], weight[kept]
+        nonzero = weight != 0
+        text, column, weight = text[nonzero], column[nonzero], weight[nonzero]
         order = np.lexsort((column, text))
         text, column, weight = text[order], column[order], weight[order]
         twice = np.flatnonzero((text[1:] == text[:-1]) & (column[1:] == column[:-1]))
@@ -136,9 +136,9 @@ class SparseVectors:
         text = np.repeat(np.arange(len(self)), self.counts)
         order = np.lexsort((self.columns, -np.abs(self.weights), text))
         rank = np.arange(len(text)) - np.repeat(self.offsets[:-1], self.counts)
-        kept = np.sort(order[rank < limit])
+        places = np.sort(order[rank < limit])
         counts = np.minimum(self.counts, limit)
-        return SparseVectors(offsets_of(counts), self.columns[kept], self.weights[kept], self.dimension)
+        return SparseVectors(offsets_of(counts), self.columns[places], self.weights[places], self.dimension)
 
     def normalised(self) -> SparseVectors:
         """Return the vectors scaled to length 1, for cosine similarity."""

@@ -210,8 +210,8 @@ def _cached_parts(queries: slice, width: int) -> list[slice]:
 
 
 def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
-    (queries, width), kept = scores.shape, best.shape[1]
-    if kept == k:
+    (queries, width), filled = scores.shape, best.shape[1]
+    if filled == k:
         # Documents of a later block have higher rows, so they lose a tie with the last kept one.
         candidates = scores > _scores(best[:, -1:])
     elif width > k:
@@ -220,11 +220,11 @@ def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
         candidates = np.ones(scores.shape, dtype=bool)
     hits = np.flatnonzero(candidates)  # many times faster than np.nonzero of two dimensions
     counts = np.diff(np.searchsorted(hits, np.arange(queries + 1) * width))
-    size = kept + int(counts.max(initial=0))
+    size = filled + int(counts.max(initial=0))
     query = np.repeat(np.arange(queries), counts)
-    place = np.arange(len(hits)) + np.repeat(np.arange(queries) * size + kept - np.cumsum(counts) + counts, counts)
+    place = np.arange(len(hits)) + np.repeat(np.arange(queries) * size + filled - np.cumsum(counts) + counts, counts)
     keys = np.full((queries, size), NOTHING)
-    keys[:, :kept] = best
+    keys[:, :filled] = best
     keys.reshape(-1)[place] = _keys(scores.reshape(-1)[hits], hits - query * width + start)
     keys.sort(axis=1)
     return keys[:, :k]

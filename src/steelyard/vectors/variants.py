@@ -181,10 +181,10 @@ class Variant:
         >>> Variant(precision="binary").apply(np.array([[3, -4]], dtype=np.float32)).tolist()
         [[1.0, -1.0]]
         """
-        kept = vectors if self.truncate_dim is None else truncate(vectors, self.truncate_dim)
+        shortened = vectors if self.truncate_dim is None else truncate(vectors, self.truncate_dim)
         if self.precision == WHOLE.precision:
-            return kept
-        return PRECISIONS[self.precision].of(normalised(kept) if compared == "cosine" else kept).decode()
+            return shortened
+        return PRECISIONS[self.precision].of(normalised(shortened) if compared == "cosine" else shortened).decode()
 
     def build(self, vectors: Float32, compared: str = "dot") -> VariantIndex:
         """Return an index of float vectors, which are normalised for cosine."""
@@ -312,8 +312,8 @@ class VariantIndex:
 
 
 def _prepare(vectors: Float32, truncate_dim: int | None, precision: str) -> Float32:
-    kept = vectors if truncate_dim is None else truncate(vectors, truncate_dim)
-    return normalised(kept) if _unit(precision) else kept
+    shortened = vectors if truncate_dim is None else truncate(vectors, truncate_dim)
+    return normalised(shortened) if _unit(precision) else shortened
 
 
 def _unit(precision: str) -> bool:

@@ -30,8 +30,8 @@ def _content(name: str) -> bytes:
 
 def same_data() -> dict[str, list[str]]:
     """Return, by task, the revisions that have the same data in another format."""
-    found: dict[str, list[str]] = json.loads(_content(SAME_DATA))
-    return found
+    groups: dict[str, list[str]] = json.loads(_content(SAME_DATA))
+    return groups
 
 
 def main_metric(task: str) -> str | None:

@@ -188,11 +188,11 @@ def _load(folder: Path, model: str | None, bad: list[tuple[str, str]]) -> tuple[
     rows: dict[tuple[str, str], list[Score]] = {}
     for path, content in _files(folder, model):
         try:
-            found = [row for _, row in read_file(path, content) if isinstance(row, Score)]
+            file_rows = [row for _, row in read_file(path, content) if isinstance(row, Score)]
         except BadFile as error:
             bad.append((str(path), str(error)))
             continue
-        for row in found:
+        for row in file_rows:
             if not row.experiment:
                 rows.setdefault((row.model, row.revision), []).append(row)
     models = sorted({name for name, _ in rows})

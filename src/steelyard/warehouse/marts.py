@@ -290,11 +290,11 @@ def _other_tasks(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, A
     """Return facts of the tasks with a group that mteb does not have, by name; Steelyard's results have their type."""
     rows = connection.sql(OTHER_TASKS).to_arrow_table().to_pylist()
     known = catalogue()["tasks"]
-    found = {}
+    tasks = {}
     for row in rows:
         own = json.loads(row["extra"]) if row["format"] == "steelyard" and row["extra"] else {}
         facts: dict[str, Any] = own["facts"] if isinstance(own.get("facts"), dict) else {}
-        found[row["task"]] = {
+        tasks[row["task"]] = {
             "type": str(facts.get("type") or "retrieval"),
             "category": facts.get("category"),
             "main_score": str(own.get("main_metric") or "ndcg_at_10"),
@@ -305,7 +305,7 @@ def _other_tasks(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, A
             "subsets": [],
             "public": True,
         }
-    return {task: facts for task, facts in found.items() if task not in known}
+    return {task: facts for task, facts in tasks.items() if task not in known}
 
 
 def _tasks(others: dict[str, dict[str, Any]]) -> pa.Table:

@@ -59,11 +59,13 @@ def with_audits(board: Board, audits: Sequence[ModelAudit], training: dict[str, 
     entries: list[dict[str, Any]] = []
     flagged: set[tuple[int, int]] = set()
     for one in audits:
-        tasks = {place: found for place, task in enumerate(board.tasks) if (found := _findings(one.audit, task.name))}
+        tasks = {
+            place: findings for place, task in enumerate(board.tasks) if (findings := _findings(one.audit, task.name))
+        }
         models = [
             place for place, model in enumerate(board.models) if one.concerns(model.name, training.get(model.name, ()))
         ]
-        worse = [place for place, found in tasks.items() if found.verdict in FLAGGED]
+        worse = [place for place, findings in tasks.items() if findings.verdict in FLAGGED]
         flagged |= {(model, task) for model in models for task in worse}
         if tasks:
             entries.append(
@@ -71,7 +73,7 @@ def with_audits(board: Board, audits: Sequence[ModelAudit], training: dict[str, 
                     "training": ", ".join(map(str, one.audit.training["references"])) or "records",
                     "date": one.audit.created[:10],
                     "models": models,
-                    "tasks": {place: _entry(found) for place, found in tasks.items()},
+                    "tasks": {place: _entry(findings) for place, findings in tasks.items()},
                 }
             )
     cells = [
@@ -86,5 +88,10 @@ def _findings(audit: Audit, name: str) -> TaskFindings | None:
     return next((task for task in audit.tasks if name in (task.task, task.task.rpartition("/")[2])), None)
 
 
-def _entry(found: TaskFindings) -> dict[str, Any]:
-    return {"verdict": found.verdict, "reason": found.reason, "found": found.rate.count, "of": found.rate.total}
+def _entry(findings: TaskFindings) -> dict[str, Any]:
+    return {
+        "verdict": findings.verdict,
+        "reason": findings.reason,
+        "found": findings.rate.count,
+        "of": findings.rate.total,
+    }

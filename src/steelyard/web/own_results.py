@@ -261,10 +261,10 @@ def revisions_of(results: Results, model: str) -> list[dict[str, Any]]:
 
 
 def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in settings.items():
-        found |= _flat(value, f"{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return found
+        flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
 
 
 def _text(value: Any) -> str | None:

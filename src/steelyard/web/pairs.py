@@ -35,7 +35,7 @@ def compare_pairs(results: Results, models: Sequence[str], tasks: Sequence[str])
         return {(a, b): {"model": a, "baseline": b, "error": error.message} for a, b in pairs}
     places = {task: place for place, task in enumerate(tasks)}
     changes = _changes(comparison, cells)
-    found = {}
+    contents = {}
     for i, model in enumerate(models):
         for baseline in models[i + 1 :]:
             content = _pair(comparison, model, baseline, places)
@@ -49,8 +49,8 @@ def compare_pairs(results: Results, models: Sequence[str], tasks: Sequence[str])
                 for one in changes
                 if (one.model, one.baseline) == (model, baseline) and one.task in places
             ]
-            found[model, baseline] = content
-    return found
+            contents[model, baseline] = content
+    return contents
 
 
 def _changes(comparison: Comparison, cells: Mapping[str, Sequence[Result]]) -> tuple[QueryChange, ...]:

@@ -99,14 +99,14 @@ class Library:
             known = [row["name"] for row in self.benchmarks()]
             raise UnknownName("benchmark", name, known, hint="steelyard results query 'FROM benchmarks'")
         tasks = {row["task"]: position for position, row in enumerate(facts)}
-        found = {column: array.to_pylist() for column, array in self.columns(CELLS, [name]).items()}
-        usual = dict(zip(found["task"], found["usual_data"], strict=True))
-        names = list(dict.fromkeys(found["name"]))
-        queries = Counter(name for name, stored in zip(found["name"], found["queries"], strict=True) if stored)
-        origins = dict(zip(found["name"], found["model"], strict=True))
+        values_of = {column: array.to_pylist() for column, array in self.columns(CELLS, [name]).items()}
+        usual = dict(zip(values_of["task"], values_of["usual_data"], strict=True))
+        names = list(dict.fromkeys(values_of["name"]))
+        queries = Counter(name for name, stored in zip(values_of["name"], values_of["queries"], strict=True) if stored)
+        origins = dict(zip(values_of["name"], values_of["model"], strict=True))
         cards = self._cards(sorted(set(origins.values())))
         models = {model: position for position, model in enumerate(names)}
-        columns = (found[column] for column in ("name", "task", "score", "low", "high", "flags", "data"))
+        columns = (values_of[column] for column in ("name", "task", "score", "low", "high", "flags", "data"))
         cells = [Cell(models[model], tasks[task], *values) for model, task, *values in zip(*columns, strict=True)]
         return Board(
             name,
@@ -133,8 +133,8 @@ class Library:
         from steelyard.warehouse.tables import variant_name
 
         rows = self.rows(CELL_METRICS, [board.name])
-        found = {(variant_name(row), row["task"]): row for row in rows}
-        places = [found.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
+        row_of = {(variant_name(row), row["task"]): row for row in rows}
+        places = [row_of.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
         return {
             metric: [None if (value := row.get(metric)) is None else round(value, 5) for row in places]
             for metric in board.stored
@@ -161,10 +161,10 @@ class Library:
             """,
             [[task.name for task in board.tasks], [model.name for model in board.models]],
         )
-        found: dict[str, dict[str, dict[str, Any]]] = {}
+        revisions_of: dict[str, dict[str, dict[str, Any]]] = {}
         for row in rows:
-            found.setdefault(row["model"], {}).setdefault(row["revision"], {})[row["task"]] = row
-        return {model: _revisions(revisions) for model, revisions in found.items() if len(revisions) > 1}
+            revisions_of.setdefault(row["model"], {}).setdefault(row["revision"], {})[row["task"]] = row
+        return {model: _revisions(revisions) for model, revisions in revisions_of.items() if len(revisions) > 1}
 
     def close(self) -> None:
         """Close the connection."""

@@ -43,14 +43,14 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     sets = library.columns(IDS, [sorted(set(columns["query_set"].to_pylist()))])
     ids = dict(zip(sets["query_set"].to_pylist(), map(tuple, sets["ids"].to_pylist()), strict=True))
     values, ends = numbers.values.to_numpy(zero_copy_only=False), numbers.offsets.to_numpy()
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    rows_of: dict[tuple[str, str], list[dict[str, Any]]] = {}
     plain = {name: column.to_pylist() for name, column in columns.items()}
     for place, row in enumerate(dict(zip(plain, one, strict=True)) for one in zip(*plain.values(), strict=True)):
         name = variant_name(row)
         if name in chosen:
             row |= {"ids": ids[row["query_set"]], "numbers": values[ends[place] : ends[place + 1]]}
-            found.setdefault((name, row["task"]), []).append(row)
-    return Results(_result(model, task, rows) for (model, task), rows in found.items())
+            rows_of.setdefault((name, row["task"]), []).append(row)
+    return Results(_result(model, task, rows) for (model, task), rows in rows_of.items())
 
 
 def _result(model: str, task: str, rows: list[dict[str, Any]]) -> Result:

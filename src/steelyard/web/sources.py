@@ -158,8 +158,8 @@ def _compared(board: Board, view: Results, places: Sequence[int]) -> dict[tuple[
     from steelyard.web.pairs import compare_pairs
 
     names = {board.models[place].name: place for place in places}
-    found = compare_pairs(view, list(names), [task.name for task in board.tasks])
-    return {(names[model], names[baseline]): pair for (model, baseline), pair in found.items()}
+    pairs = compare_pairs(view, list(names), [task.name for task in board.tasks])
+    return {(names[model], names[baseline]): pair for (model, baseline), pair in pairs.items()}
 
 
 @dataclass
@@ -299,13 +299,13 @@ class Boards:
             return self._detail(match[1], match[2], match[3]) if match else None
 
     def _detail(self, kind: str, slug: str, numbers: str) -> Any:
-        found = numbers.split("-")[1:]
+        parts = numbers.split("-")[1:]
         wanted = {"task": 1, "pair": 2}.get(kind, 0)
-        split = len(found) - wanted  # numbers before it belong to the slug
-        source = self.source("-".join([slug, *found[:split]])) if split >= 0 else None
+        split = len(parts) - wanted  # numbers before it belong to the slug
+        source = self.source("-".join([slug, *parts[:split]])) if split >= 0 else None
         if source is None:
             return None
-        places = [int(number[:9]) for number in found[split:]]
+        places = [int(number[:9]) for number in parts[split:]]
         if kind == "board":
             board = source.board()
             return board.payload() if board else None

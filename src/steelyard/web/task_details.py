@@ -63,14 +63,14 @@ class DetailSources:
     @cached_property
     def given(self) -> dict[str, Task]:
         """The tasks that are not known by name, read once, by the names in their results."""
-        found = {}
+        tasks = {}
         for reference in expand(self.tasks, settings=self.offline) if self.tasks else ():
             # A task that is gone goes without texts; the evaluation reported what is wrong with the data.
             with suppress(SteelyardError), problem_listener(lambda problems: None):
                 task = load_any(reference, settings=self.offline) if isinstance(reference, str) else reference
                 if isinstance(task, Task):
-                    found[task.name] = task
-        return found
+                    tasks[task.name] = task
+        return tasks
 
 
 def task_details(results: Results, label: str, models: Sequence[str], sources: DetailSources) -> dict[str, Any] | None:
@@ -119,8 +119,8 @@ def task_details(results: Results, label: str, models: Sequence[str], sources: D
 
 
 def _cells(results: Results, label: str, models: Sequence[str]) -> dict[int, Result]:
-    found = ((place, results.cell(label, model)) for place, model in enumerate(models))
-    return {place: cell for place, cell in found if cell is not None and cell.done}
+    cells = ((place, results.cell(label, model)) for place, model in enumerate(models))
+    return {place: cell for place, cell in cells if cell is not None and cell.done}
 
 
 def _queries(result: Result) -> QueryScores | None:
