@@ -273,3 +273,45 @@ def test_a_task_with_one_query_is_refused_before_anything_is_written(tmp_path: P
         steelyard.recommend(["bm25", "bm25?k1=0.9"], task, results=tmp_path / "results")
     assert caught.value.found == 1
     assert not (tmp_path / "results").exists()
+
+
+def resampled(model: str, values: list[float], *, latency: float) -> Choice:
+    """Return a choice whose quality is the mean of the scores of queries, with resamples that all choices share."""
+    rows = np.random.default_rng(5).integers(0, len(values), (2_000, len(values)))
+    means = np.array(values)[rows].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Choice(model, float(np.mean(values)), Interval(float(low), float(high)), costs(latency, 100.0), means)
+
+
+def loss_study(max_loss: float | None) -> Recommendation:
+    generator = np.random.default_rng(3)
+    base = generator.random(200)
+    by_model = {
+        "best": base,
+        "slightly worse": base - 0.01 * generator.random(200),  # significant, but never more than 0.01
+        "uncertain": np.clip(base + generator.normal(-0.05, 0.4, 200), 0, 1),
+    }
+    listed = {model: values.tolist() for model, values in by_model.items()}
+    latency = {"best": 0.1, "slightly worse": 0.05, "uncertain": 0.01}
+    every = [resampled(model, values, latency=latency[model]) for model, values in listed.items()]
+    ranked = tuple(sorted(every, key=lambda one: -one.quality))
+    return Recommendation(ranked, scores(listed), cheapest="latency", max_loss=max_loss)
+
+
+def test_an_uncertain_difference_is_no_proof_of_equal_quality() -> None:
+    free, limited = loss_study(None), loss_study(0.02)
+    assert free.recommended is not None and free.recommended.model == "uncertain"
+    assert -free.differences["uncertain"].low > 0.02
+    assert any("--max-loss" in line for line in free.sentences())
+    assert limited.recommended is not None and limited.recommended.model == "slightly worse"
+    assert limited.recommended not in limited.tied and -limited.differences["slightly worse"].low < 0.02
+    assert not any("--max-loss" in line for line in limited.sentences())
+    assert limited.to_dict()["max_loss"] == 0.02
+    strict = loss_study(0.0)
+    assert strict.recommended is strict.best
+
+
+@pytest.mark.parametrize("max_loss", [-0.1, 1.0, float("nan")])
+def test_the_largest_loss_is_a_share(max_loss: float) -> None:
+    with pytest.raises(UsageError):
+        loss_study(max_loss)

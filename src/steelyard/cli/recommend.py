@@ -58,6 +58,12 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         default="balanced",
         help="Cost that decides among the best choices (default: balanced, all of them).",
     )
+    add(
+        "--max-loss",
+        type=float,
+        metavar="X",
+        help="Largest loss of quality against the best that the interval of the difference may allow (default: any).",
+    )
     add("--samples", type=int, default=100, metavar="N", help="Queries timed one at a time (default: 100).")
     add("--warm-up", type=int, default=5, metavar="N", help="Queries before the timed ones (default: 5).")
     add("--batch-size", type=int, default=32, metavar="N", help="Queries of a timed batch (default: 32).")
@@ -90,6 +96,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         grid=grid,
         constraints=constraints,
         cheapest=arguments.cheapest,
+        max_loss=arguments.max_loss,
         metric=arguments.metric,
         limit=arguments.limit,
         chunk=arguments.chunk,

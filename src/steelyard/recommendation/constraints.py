@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
 
 from steelyard.config import parse_bytes
 from steelyard.errors import UsageError
 from steelyard.recommendation.costs import Costs
-from steelyard.types import Interval
-
-if TYPE_CHECKING:
-    from steelyard.recommendation.costs import Costs
+from steelyard.types import Float64, Interval
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,16 @@ class Choice:
     quality: float
     interval: Interval
     costs: Costs
+    resampled: Float64 | None = field(default=None, repr=False, compare=False)
+    """Bootstrap values of the quality; all choices have the same resamples of queries."""
+
+    def difference_to(self, other: Choice) -> Interval | None:
+        """Return the interval of the difference to the quality of another choice; None without resamples."""
+        if self.resampled is None or other.resampled is None:
+            return None
+        level = self.interval.level
+        low, high = np.quantile(self.resampled - other.resampled, [(1 - level) / 2, (1 + level) / 2])
+        return Interval(float(low), float(high), level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return quality and costs, JSON-ready."""

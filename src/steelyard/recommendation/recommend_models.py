@@ -24,7 +24,7 @@ from steelyard.retrievers.model_variants import with_chunks
 from steelyard.retrievers.objects.entrants import Passages, passage_lengths
 from steelyard.spec import ModelSpec
 from steelyard.stats.group_means import GroupScores
-from steelyard.types import Interval, Task
+from steelyard.types import Float64, Interval, Task
 
 LEVEL = 0.95
 
@@ -36,6 +36,7 @@ def recommend(
     grid: Grid | None = None,
     constraints: Constraints | None = None,
     cheapest: Cheapest = "balanced",
+    max_loss: float | None = None,
     metric: str | None = None,
     limit: int | None = None,
     chunk: Passages = (),
@@ -50,8 +51,9 @@ def recommend(
 
     Without `models`, those that can run on this machine are taken. Latency, sizes and prices are measured on the task
     with the largest corpus. `chunk` makes a model of each length of passages, as in `evaluate`. Quality is the mean
-    over the tasks; which choices are as good as the best is decided by paired randomisation tests. `report` gets
-    one line for each step that takes time.
+    over the tasks; which choices are as good as the best is decided by paired randomisation tests, or, with `max_loss`,
+    by the 95 % interval of their difference to the best, which must exclude a larger loss. `report` gets one line for
+    each step that takes time.
     """
     listed: list[str | ModelSpec] = [*installed_models()] if models is None else as_list(models)
     named = with_chunks(listed, passage_lengths(chunk), overlap) if chunk or overlap else listed
@@ -83,7 +85,7 @@ def recommend(
     complete = Results(result for result in evaluated if result.model not in failed)
     costs = measure_models(ready, references, limit, failed=failed, sampling=sampling, report=report, settings=settings)
     ranked = _ranked(complete, costs, metric)
-    return Recommendation(ranked, complete, constraints or Constraints(), cheapest, metric, failed)
+    return Recommendation(ranked, complete, constraints or Constraints(), cheapest, metric, failed, max_loss)
 
 
 def _ready(loaded: Sequence[Model]) -> tuple[list[Model], dict[str, str]]:
@@ -119,14 +121,14 @@ def _ranked(results: Results, costs: dict[str, Costs], metric: str | None) -> tu
         columns = results.query_columns(label, metric)
         if all(model in columns for model in models):
             matrices.append(np.stack([columns[model].values for model in models]))
-    if len(matrices) == len(labels):
-        drawn = GroupScores(tuple(labels), tuple(matrices)).resampled_means(over_tasks=False)
-        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
-    else:  # a score that is not a mean over queries has no interval here
-        ends = np.array([[means[model] for model in models]] * 2)
-    found = [
-        Choice(model, means[model], Interval(float(ends[0, place]), float(ends[1, place]), LEVEL), costs[model])
-        for place, model in enumerate(models)
-        if model in costs
-    ]
-    return tuple(sorted(found, key=lambda choice: (-choice.quality, choice.model)))
+    resampled: dict[str, Float64] = {}
+    if len(matrices) == len(labels):  # a score that is not a mean over queries has no interval here
+        group = GroupScores(tuple(labels), tuple(matrices))
+        resampled = dict(zip(models, group.resampled_means(over_tasks=False), strict=True))
+    ranked = []
+    for model in costs:
+        if model in means:
+            low, high = np.quantile(resampled.get(model, means[model]), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+            interval = Interval(float(low), float(high), LEVEL)
+            ranked.append(Choice(model, means[model], interval, costs[model], resampled.get(model)))
+    return tuple(sorted(ranked, key=lambda choice: (-choice.quality, choice.model)))

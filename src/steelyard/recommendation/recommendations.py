@@ -14,6 +14,7 @@ from steelyard.files import write_output
 from steelyard.recommendation.constraints import AXES, SMALLEST, Choice, Constraints, pareto
 from steelyard.results import Results
 from steelyard.results.display.text_table import text_table
+from steelyard.types import Interval
 
 Cheapest = Literal["balanced", "latency", "bytes", "price"]
 CHEAPEST: tuple[Cheapest, ...] = get_args(Cheapest)
@@ -31,8 +32,12 @@ class Recommendation:
     metric: str | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
     """Models that could not be evaluated or measured, and why."""
+    max_loss: float | None = None
+    """The most quality that the recommended choice may lose against the best, by the interval of the difference."""
 
     def __post_init__(self) -> None:
+        if self.max_loss is not None and not 0 <= self.max_loss < 1:
+            raise UsageError.invalid("max_loss", expected="at least 0 and below 1", found=self.max_loss)
         if self.cheapest not in CHEAPEST:
             raise UsageError.invalid("cheapest", expected=f"one of {', '.join(CHEAPEST)}", found=self.cheapest)
 
@@ -68,12 +73,34 @@ class Recommendation:
         )
 
     @cached_property
+    def differences(self) -> dict[str, Interval]:
+        """The interval of the difference of each feasible choice to the best, where scores of queries are known."""
+        if self.best is None:
+            return {}
+        intervals = {choice.model: choice.difference_to(self.best) for choice in self.feasible}
+        return {model: interval for model, interval in intervals.items() if interval is not None}
+
+    @cached_property
+    def candidates(self) -> tuple[Choice, ...]:
+        """The feasible choices that lose at most `max_loss`; without a limit, those tied with the best."""
+        if self.max_loss is None:
+            return self.tied
+        limit = -self.max_loss
+        return tuple(
+            choice
+            for choice in self.feasible
+            if choice is self.best or (choice.model in self.differences and self.differences[choice.model].low >= limit)
+        )
+
+    @cached_property
     def recommended(self) -> Choice | None:
-        """The cheapest of the tied choices; of equal costs, the one with the higher quality."""
+        """The cheapest of the candidates; of equal costs, the one with the higher quality."""
         if self.best is None:
             return None
         best = self.best
-        return min(self.tied, key=lambda choice: (self._relative_cost(choice, best), -choice.quality, choice.model))
+        return min(
+            self.candidates, key=lambda choice: (self._relative_cost(choice, best), -choice.quality, choice.model)
+        )
 
     def _relative_cost(self, choice: Choice, base: Choice) -> float:
         """Return the geometric mean of the costs that count, each divided by that of the base."""
@@ -107,6 +134,11 @@ class Recommendation:
             "best": None if self.best is None else self.best.model,
             "tied_with_best": [choice.model for choice in self.tied],
             "p_values": self.p_values,
+            "differences": {
+                model: {"low": interval.low, "high": interval.high, "level": interval.level}
+                for model, interval in self.differences.items()
+            },
+            "max_loss": self.max_loss,
             "constraints": self.constraints.to_dict(),
             "cheapest_by": self.cheapest,
             "fronts": {name: [choice.model for choice in front] for name, front in self.fronts.items()},
@@ -201,20 +233,39 @@ def sentences(recommendation: Recommendation) -> list[str]:
         return [f"No choice keeps the constraints. The one with the highest quality, {nearest.model}: {reasons}."]
     lines = [f"Ship {chosen.model}: {_described(chosen)}."]
     if chosen is best:
-        others = [choice for choice in recommendation.tied if choice is not best]
-        lines.append(
-            "It has the highest quality" + (" and is the cheapest of those that are as good." if others else ".")
-        )
+        others = [choice for choice in recommendation.candidates if choice is not best]
+        lines.append("It has the highest quality" + (" and is the cheapest of those that qualify." if others else "."))
     else:
         tested = recommendation.p_values  # of equal qualities, any may be the one that the others were compared with
         p = tested.get(chosen.model, tested.get(best.model, 1.0))
+        relation = "cannot be distinguished from" if chosen in recommendation.tied else "is worse than"
         lines.append(
-            f"It cannot be distinguished from the best, {best.model} (quality {best.quality:.4f}, p = {p:.3f} with "
+            f"It {relation} the best, {best.model} (quality {best.quality:.4f}, p = {p:.3f} with "
             f"Holm's correction), {_comparison(chosen, best)}."
         )
+        lines += _loss(recommendation, chosen, best)
     dropped = len(recommendation.choices) - len(recommendation.feasible)
     if dropped:
         lines.append(f"{dropped} of {len(recommendation.choices)} choices break a constraint.")
+    return lines
+
+
+NOTABLE_LOSS = 0.02
+"""A possible loss of quality above this one is followed by the option that excludes it."""
+
+
+def _loss(recommendation: Recommendation, chosen: Choice, best: Choice) -> list[str]:
+    """Return what the choice may lose against the best, and how to exclude a large loss."""
+    interval = recommendation.differences.get(chosen.model)
+    if interval is None:
+        return []
+    difference = f"{chosen.quality - best.quality:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
+    lines = [f"Difference of quality to the best, with its {interval.level:.0%} interval: {difference}."]
+    if -interval.low > NOTABLE_LOSS and recommendation.max_loss is None:
+        lines.append(
+            f"These queries do not exclude a loss of {-interval.low:.2g}: use more queries, or require a smaller loss "
+            f"with --max-loss {NOTABLE_LOSS}."
+        )
     return lines
 
 
