@@ -220,8 +220,8 @@ def _update_card(folder: Path) -> None:
     for file in sorted((folder / "metadata").glob("*.audit.json")):
         try:
             facts = json.loads(file.read_text(encoding="utf-8"))
-            found = f"{facts['queries_found']} | {facts['documents_found']} | {facts['pairs_found']}"
-            row = f"{facts['verdict']} | {found} | {facts['training_data']} | {facts['date']}"
+            counts = f"{facts['queries_found']} | {facts['documents_found']} | {facts['pairs_found']}"
+            row = f"{facts['verdict']} | {counts} | {facts['training_data']} | {facts['date']}"
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError("the record of an audit cannot be read", path=file, hint="remove the file") from error
         rows.append(f"| {file.name.removesuffix('.audit.json')} | {row} |")

@@ -41,7 +41,7 @@ class BetweenAudit:
 
     def overlaps(self) -> list[dict[str, Any]]:
         """Return the pairs of tasks that overlap, with the kind of overlap."""
-        found = []
+        rows = []
         for row in range(len(self.tasks)):
             for column in range(row + 1, len(self.tasks)):
                 shares = {side: (self.near[side][row, column], self.near[side][column, row]) for side in SIDES}
@@ -55,8 +55,8 @@ class BetweenAudit:
                 if kinds:
                     pair = {"first": self.tasks[row], "second": self.tasks[column], "kinds": kinds}
                     sides = {side: [float(share) for share in both] for side, both in shares.items()}
-                    found.append(pair | sides)
-        return found
+                    rows.append(pair | sides)
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the matrices as JSON-ready values."""

@@ -146,8 +146,8 @@ def deferred(
             write_cached(path, {**description, "path": place})
         return Deferred(kind, description, path, open)
     opened = open()
-    found = {field: getattr(opened, field) for field in FIELDS if hasattr(opened, field)}
-    description = {**found, "settings": json_ready(opened.settings), "version": VERSION, "path": place}
+    values = {field: getattr(opened, field) for field in FIELDS if hasattr(opened, field)}
+    description = {**values, "settings": json_ready(opened.settings), "version": VERSION, "path": place}
     write_cached(path, description)
     model = Deferred(kind, description, path, open)
     model._model_object = opened

@@ -38,12 +38,16 @@ def read_instructions(options: Options) -> dict[str, str]:
         )
     try:
         text = path.read_text(encoding="utf-8")
-        found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        instructions = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, OSError, RecursionError) as error:
         raise DataError(f"the file must be JSON or TOML, got: {error}", path=path, hint="correct the file") from error
-    if not isinstance(found, dict) or not all(isinstance(instruction, str) for instruction in found.values()):
-        raise DataError.invalid("the instructions", expected="a text for each task", found=str(found)[:60], path=path)
-    return found
+    if not isinstance(instructions, dict) or not all(
+        isinstance(instruction, str) for instruction in instructions.values()
+    ):
+        raise DataError.invalid(
+            "the instructions", expected="a text for each task", found=str(instructions)[:60], path=path
+        )
+    return instructions
 
 
 def instruction_for(instructions: Mapping[str, str], info: TaskInfo | None) -> str | None:

@@ -120,8 +120,8 @@ class ModelFolder:
     def _json_of(self, name: str, kind: type[Any], expected: str) -> Any:
         content = self.json(name)
         if content is not None and not isinstance(content, kind):
-            found = type(content).__name__
-            raise DataError.invalid("the file", expected=expected, found=found, path=self.path / name)
+            type_name = type(content).__name__
+            raise DataError.invalid("the file", expected=expected, found=type_name, path=self.path / name)
         return content
 
 

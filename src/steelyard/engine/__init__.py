@@ -116,8 +116,10 @@ def batch_of(
     """Load the models and return the batch; `chosen` are candidates, depths, variants, passages and splits."""
     candidates, depths, variants, passages, eval_splits = chosen
     settings, lengths = settings or Settings.load(), (passage_lengths(passages[0]), passages[1])
-    found = collect_entrants(models, candidates, depths, options=variants, passages=lengths, settings=settings)
-    loaded = load_models(found.models, offered=found.offered, labels=found.labels, listen=progress, settings=settings)
+    entrants = collect_entrants(models, candidates, depths, options=variants, passages=lengths, settings=settings)
+    loaded = load_models(
+        entrants.models, offered=entrants.offered, labels=entrants.labels, listen=progress, settings=settings
+    )
     named = expand(task_list(tasks), eval_splits=eval_splits, generation=conditions.generation, settings=settings)
     return Batch(loaded, named, conditions, lookup, progress, settings)
 

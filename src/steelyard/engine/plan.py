@@ -265,7 +265,7 @@ class ResultLookup:
         """
         if self.store is None or self.strategy == "always" or not self.store.folder.is_dir():
             return []
-        found: list[tuple[str, int]] = []
+        cells: list[tuple[str, int]] = []
         stored: dict[Path, set[str]] = {}
         for place, task in enumerate(tasks):
             info = known_info(task)
@@ -277,8 +277,8 @@ class ResultLookup:
                 if folder not in stored:
                     paths = (path for path in folder.glob("*@*.json") if self._seems_usable(path))
                     stored[folder] = {path.name.rpartition("@")[0] for path in paths}
-                found += [(model.shown, place)] * (slug in stored[folder])
-        return found
+                cells += [(model.shown, place)] * (slug in stored[folder])
+        return cells
 
     def _seems_usable(self, path: Path) -> bool:
         """Return what `_usable` would, without reading the file. A failure has no scores by query."""

@@ -184,14 +184,14 @@ def _gain(note: Notes, inputs: list[Notes], columns: Mapping[str, Column], task:
     """
     best = max(inputs, key=lambda one: one[MAIN_METRIC])
     gain = {metric: note[metric] - best[metric] for metric in HEADLINES}
-    found = {"over": best["model"], "gain": gain}
+    facts = {"over": best["model"], "gain": gain}
     if len(inputs) == 1 or gain[MAIN_METRIC] >= 0:
-        return found
+        return facts
     scores = {one["model"]: one[MAIN_METRIC] for one in (*inputs, note)}
     leaders = task_leaders(task, scores, {name: columns[name] for name in scores})
     if leaders is None or note["model"] in leaders.best:
-        return found
-    return {**found, "warning": f"weaker than {best['model']} alone: give the other lists smaller weights"}
+        return facts
+    return {**facts, "warning": f"weaker than {best['model']} alone: give the other lists smaller weights"}
 
 
 def _recall(runs: list[Run], reads: int | None, task: Task) -> float:

@@ -138,15 +138,15 @@ def stability(
     if isinstance(base, str):
         raise ModelError(f"{usual} could not be evaluated: {base}", hint="try it with steelyard run")
     name, metric, values = base
-    found = []
+    conditions = []
     for label, spec, changed, scope in _conditions(usual, own, batch_sizes, dtypes, threads, devices):
         report(label)
         with scope:
             other = _scores(spec, task, limit, changed)
-        found.append(
+        conditions.append(
             Condition(label, reason=other) if isinstance(other, str) else _compared(label, values, other[2], margin)
         )
-    return Stability(str(usual), name, metric, float(values.mean()), len(values), tuple(found), margin)
+    return Stability(str(usual), name, metric, float(values.mean()), len(values), tuple(conditions), margin)
 
 
 def _conditions(
@@ -158,15 +158,17 @@ def _conditions(
     devices: Sequence[str] | None,
 ) -> list[tuple[str, ModelSpec, Settings, AbstractContextManager[Any]]]:
     """Return label, model, settings and context of every condition; a second run of the usual one comes first."""
-    found: list[tuple[str, ModelSpec, Settings, AbstractContextManager[Any]]] = [
+    conditions: list[tuple[str, ModelSpec, Settings, AbstractContextManager[Any]]] = [
         ("usual, again", usual, settings, nullcontext())
     ]
-    found += [(f"batch_size={n}", _with(usual, "batch_size", str(n)), settings, nullcontext()) for n in batch_sizes]
-    found += [(f"dtype={name}", _with(usual, "dtype", name), settings, nullcontext()) for name in dtypes]
-    found += [(f"threads={n}", usual, settings.updated(threads=n), _limited_threads(n)) for n in threads]
+    conditions += [
+        (f"batch_size={n}", _with(usual, "batch_size", str(n)), settings, nullcontext()) for n in batch_sizes
+    ]
+    conditions += [(f"dtype={name}", _with(usual, "dtype", name), settings, nullcontext()) for name in dtypes]
+    conditions += [(f"threads={n}", usual, settings.updated(threads=n), _limited_threads(n)) for n in threads]
     named = _accelerators() if devices is None else devices
-    found += [(f"device={name}", _with(usual, "device", name), settings, nullcontext()) for name in named]
-    return found
+    conditions += [(f"device={name}", _with(usual, "device", name), settings, nullcontext()) for name in named]
+    return conditions
 
 
 def _with(spec: ModelSpec, option: str, value: str) -> ModelSpec:

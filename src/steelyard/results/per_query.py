@@ -38,12 +38,12 @@ def columns(result: Result, metrics: Sequence[str]) -> dict[str, Column]:
     wanted = [*metrics, GOLD, *sources] if sources else list(metrics)
     if result.queries is not None:
         stored = result.queries
-        found = {name: Column(stored.ids, np.asarray(stored[name])) for name in wanted if name in stored}
+        by_name = {name: Column(stored.ids, np.asarray(stored[name])) for name in wanted if name in stored}
     elif result.path is None or not result.done:
         return {}
     else:
-        found = _read(queries_path(result.path), wanted)
-    return _with_correlations(found, metrics)
+        by_name = _read(queries_path(result.path), wanted)
+    return _with_correlations(by_name, metrics)
 
 
 def _correlated(metric: str) -> str | None:
@@ -54,14 +54,14 @@ def _correlated(metric: str) -> str | None:
     return None
 
 
-def _with_correlations(found: dict[str, Column], metrics: Sequence[str]) -> dict[str, Column]:
+def _with_correlations(by_name: dict[str, Column], metrics: Sequence[str]) -> dict[str, Column]:
     for name in metrics:
         source = _correlated(name)
-        if source in found and GOLD in found and name not in found:
-            values = INFLUENCE[name.rpartition("_")[2]](found[GOLD].values, found[source].values)
+        if source in by_name and GOLD in by_name and name not in by_name:
+            values = INFLUENCE[name.rpartition("_")[2]](by_name[GOLD].values, by_name[source].values)
             if values is not None:
-                found[name] = Column(found[GOLD].ids, values)
-    return {name: found[name] for name in metrics if name in found}
+                by_name[name] = Column(by_name[GOLD].ids, values)
+    return {name: by_name[name] for name in metrics if name in by_name}
 
 
 def _read(path: Path, metrics: Sequence[str]) -> dict[str, Column]:

@@ -194,10 +194,10 @@ class Results(Sequence[Result]):
         scores = {model: [self.score(label, model, metric) or 0.0 for label in common] for model in models}
         by_model = []
         for label in common if len(models) > 1 else ():
-            found = self.query_columns(label, metric)
-            if any(model not in found or len(found[model].ids) < 2 for model in models):
+            columns = self.query_columns(label, metric)
+            if any(model not in columns or len(columns[model].ids) < 2 for model in models):
                 return group_leaders(common, scores, [])
-            by_model.append(aligned({model: found[model] for model in models}, where=label)[1])
+            by_model.append(aligned({model: columns[model] for model in models}, where=label)[1])
         return group_leaders(common, scores, by_model)
 
     def query_columns(self, label: str, metric: str | None = None) -> dict[str, Column]:

@@ -182,7 +182,7 @@ def test_across_holds_each_thing_once_and_asks_from_afar() -> None:
 def test_everywhere_takes_a_shared_string_once_and_the_english_one_not_at_all() -> None:
     names = {"en": "Oslo", "de": "oslo", "fr": "Ville", "ru": "VILLE", "es": "Villa", "it": "Citta", "fi": "Kaupunki"}
     info = TaskInfo("NanoThings/all", languages=tuple(sorted(names)))
-    task = everywhere(info, [Entry("city", names)], documents=10, queries=1, each=10)
+    task = everywhere(info, [Entry("city", names)], documents=10, queries=1, per_entry=10)
     assert sorted(map(str.lower, task.corpus.texts)) == ["citta", "kaupunki", "villa", "ville"]
     assert len(positives(task)["city.en"]) == 4
 

@@ -191,7 +191,7 @@ class _Table:
         elif not normal:
             self.kinds[point] = REMOVED
         elif len(normal) > 1:
-            several = any(_plain_kind(each) != NOTHING for each in normal)
+            several = any(_plain_kind(char) != NOTHING for char in normal)
             self.kinds[point] = COMPLEX if several else NOTHING
         else:
             self.points[point] = ord(normal)

@@ -215,11 +215,11 @@ def _search(
     # Positives of other queries fill positions of a list, too; they are in the sample already.
     run = retriever.index(corpus, info).search(asked.queries, min(len(corpus), depth + len(asked.positives)))
     real = run.rows >= 0
-    found = np.where(real, places[run.rows], -1)
+    results = np.where(real, places[run.rows], -1)
     scores = np.where(real, run.scores.astype(np.float64), -np.inf)
-    own = np.zeros(found.shape, dtype=bool)
+    own = np.zeros(results.shape, dtype=bool)
     for query, positives in asked.owned.items():
-        own[query] = np.isin(found[query], positives)
+        own[query] = np.isin(results[query], positives)
     best = np.where(own, scores, -np.inf).max(axis=1, initial=-np.inf)
-    good = real & ~np.isin(found, list(asked.positives))
-    return Mined(np.where(good, found, -1), np.where(good, scores, -np.inf), best).best(depth)
+    good = real & ~np.isin(results, list(asked.positives))
+    return Mined(np.where(good, results, -1), np.where(good, scores, -np.inf), best).best(depth)

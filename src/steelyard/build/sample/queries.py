@@ -110,19 +110,19 @@ def allot(sizes: Mapping[str, int], total: int, shares: Shares) -> dict[str, int
     names = sorted(sizes)
     if shares == "proportional":
         exact = {name: total * sizes[name] / sum(sizes.values()) for name in names}
-        given = {name: int(exact[name]) for name in names}
-        by_rest = sorted(names, key=lambda name: (given[name] - exact[name], name))
-        for name in by_rest[: total - sum(given.values())]:
-            given[name] += 1
-        return given
-    given = dict.fromkeys(names, 0)
-    while (left := total - sum(given.values())) > 0:
-        open_ = [name for name in names if given[name] < sizes[name]]
-        each = max(1, left // len(open_))
+        quotas = {name: int(exact[name]) for name in names}
+        by_rest = sorted(names, key=lambda name: (quotas[name] - exact[name], name))
+        for name in by_rest[: total - sum(quotas.values())]:
+            quotas[name] += 1
+        return quotas
+    quotas = dict.fromkeys(names, 0)
+    while (left := total - sum(quotas.values())) > 0:
+        open_ = [name for name in names if quotas[name] < sizes[name]]
+        share = max(1, left // len(open_))
         for name in open_:
-            step = min(each, sizes[name] - given[name], total - sum(given.values()))
-            given[name] += step
-    return given
+            step = min(share, sizes[name] - quotas[name], total - sum(quotas.values()))
+            quotas[name] += step
+    return quotas
 
 
 def check_strata(source: Source, recipe: Recipe) -> None:

@@ -173,8 +173,8 @@ def _sample_task(
     report.notify_listener()
     chosen = choose_queries(source, context.scanned, recipe)
     selection = choose_documents(chosen, miners, context)
-    kept = missing == "count" and not dropped
-    outside = missing_judgements(source, context.scanned, selection, recipe) if kept else {}
+    counts_missing = missing == "count" and not dropped
+    outside = missing_judgements(source, context.scanned, selection, recipe) if counts_missing else {}
     for config, table in tables_of(selection, source, recipe, outside).items():
         write_table(folder, config, name, table)
     facts = facts_of(selection, chosen, context, key)

@@ -171,12 +171,12 @@ def _capped(judged: Judged, most: int, scanned: Scan, tally: Counter[str]) -> Ju
     """
     positives = judged.positives
     capped = {row: _best_graded(grades, scanned, most) for row, grades in positives.items()}
-    kept = {place for grades in capped.values() for place in grades}
-    omitted = {place for grades in positives.values() for place in grades} - kept
-    final = {row: {place: g for place, g in grades.items() if place in kept} for row, grades in positives.items()}
+    places = {place for grades in capped.values() for place in grades}
+    omitted = {place for grades in positives.values() for place in grades} - places
+    final = {row: {place: g for place, g in grades.items() if place in places} for row, grades in positives.items()}
     tally["positives_omitted"] = sum(map(len, positives.values())) - sum(map(len, final.values()))
     tally["positives_beyond_the_cap"] = sum(map(len, final.values())) - sum(map(len, capped.values()))
-    first = tuple(place for place in judged.first if place in kept)
+    first = tuple(place for place in judged.first if place in places)
     return Judged(final, judged.negatives, frozenset(omitted), first)
 
 

@@ -155,8 +155,8 @@ def _contradictions(text: str, manifest: Mapping[str, Any]) -> Iterator[tuple[st
     licences = {(info.licence or UNKNOWN).lower() for info in infos.values()}
     declared = card.licence.lower()
     if declared and declared != nano_card.MIXED and licences not in ({declared}, {UNKNOWN}):
-        found = ", ".join(sorted(licences))
-        yield "license", f"its licence is {card.licence}, those of the tasks are {found}", again
+        names = ", ".join(sorted(licences))
+        yield "license", f"its licence is {card.licence}, those of the tasks are {names}", again
     if declared == nano_card.MIXED and len(licences) == 1:
         yield "license", f"its licence is mixed, that of the tasks is {next(iter(licences))}", again
     languages = {code for info in infos.values() for code in info.languages}

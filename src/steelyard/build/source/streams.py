@@ -155,13 +155,13 @@ def _parse_json(block: bytes) -> Columns | None:
         return None
     if not isinstance(first, dict):
         return None
-    found = DOCUMENTS.match(first, numbers_in(first))
-    if DOCUMENTS.missing(found):
+    column_of = DOCUMENTS.match(first, numbers_in(first))
+    if DOCUMENTS.missing(column_of):
         return None
-    found.setdefault("title", "title")
+    column_of.setdefault("title", "title")
     kinds = {
         column: pa.int64() if field == "id" and isinstance(first[column], int) else pa.string()
-        for field, column in found.items()
+        for field, column in column_of.items()
     }
     options = arrow_json.ParseOptions(explicit_schema=pa.schema(kinds.items()), unexpected_field_behavior="ignore")
     try:
@@ -172,7 +172,7 @@ def _parse_json(block: bytes) -> Columns | None:
         )
     except pa.ArrowInvalid:
         return None
-    columns = {field: whole(table[column]) for field, column in found.items()}
+    columns = {field: whole(table[column]) for field, column in column_of.items()}
     if columns["title"].null_count == len(columns["title"]):
         del columns["title"]
     return columns
@@ -199,8 +199,8 @@ def _parse_delimited(block: bytes, comma: bool) -> Columns | None:
     from pyarrow import csv as arrow_csv
 
     cells = _cells(block.split(b"\n", 1)[0], comma)
-    found = DOCUMENTS.match(cells)
-    if DOCUMENTS.missing(found):
+    column_of = DOCUMENTS.match(cells)
+    if DOCUMENTS.missing(column_of):
         return None
     names = [str(place) for place in range(len(cells))]  # a header may repeat a name
     try:
@@ -216,7 +216,7 @@ def _parse_delimited(block: bytes, comma: bool) -> Columns | None:
         )
     except pa.ArrowInvalid:
         return None
-    return {field: whole(table[str(cells.index(column))]) for field, column in found.items()}
+    return {field: whole(table[str(cells.index(column))]) for field, column in column_of.items()}
 
 
 def _as_a_whole(path: Path, name: str, skip: int) -> Iterator[Columns]:

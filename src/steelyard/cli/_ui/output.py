@@ -151,13 +151,13 @@ class Output:
         finally:
             warnings.showwarning = others
 
-    def findings(self, found: Findings) -> None:
+    def findings(self, result: Findings) -> None:
         """Print what a verb found: as JSON, or as a table and sentences."""
         if self.json:
-            self.data(found.to_dict())
+            self.data(result.to_dict())
             return
-        self.table(*found.table(), fold=True)
-        for line in found.sentences():
+        self.table(*result.table(), fold=True)
+        for line in result.sentences():
             self.line(line)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, fold: bool = False) -> None:

@@ -63,7 +63,7 @@ def counts(settings: Settings | None = None) -> dict[str, dict[str, int]]:
     They depend on the versions of the installed packages, so they are not known before.
     """
     home = (settings or Settings.load()).home
-    return {name: found for builtin in SETS for name, found in set_store.counts(builtin, home).items()}
+    return {name: sizes for builtin in SETS for name, sizes in set_store.counts(builtin, home).items()}
 
 
 def load(name: str, settings: Settings | None = None) -> Task:

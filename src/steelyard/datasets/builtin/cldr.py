@@ -207,8 +207,8 @@ def build() -> Iterator[Task]:
     yield to_english(info["names-to-english-full"], things, documents=10_000, queries=1_000)
     yield across(info["names-across-scripts"], things, _other_script, documents=10_000, queries=200)
     yield across(info["names-across-scripts-full"], things, _other_script, documents=10_000, queries=1_000)
-    yield everywhere(info["names-in-all-languages"], things, documents=2_000, queries=200, each=10)
-    yield everywhere(info["names-in-all-languages-full"], things, documents=10_000, queries=400, each=len(SCRIPTS))
+    yield everywhere(info["names-in-all-languages"], things, documents=2_000, queries=200, per_entry=10)
+    yield everywhere(info["names-in-all-languages-full"], things, documents=10_000, queries=400, per_entry=len(SCRIPTS))
     yield territory_cards(info["territory-cards"], things, CARD_LANGUAGES.split(), documents=2_000, queries=200)
     yield territory_cards(
         info["territory-cards-full"], things, CARD_LANGUAGES_FULL.split(), documents=10_000, queries=400

@@ -65,15 +65,15 @@ def entries() -> list[Entry]:
     from steelyard.datasets.builtin.parallel import Entry, unambiguous
 
     emoji.config.load_language(list(LANGUAGES))
-    found = []
+    emojis = []
     for symbol, data in emoji.EMOJI_DATA.items():
         points = list(map(ord, symbol))
         plain = not any(point in SKIN_TONES or point in REGIONAL_LETTERS or point == TAG_END for point in points)
         if data["status"] == emoji.STATUS["fully_qualified"] and plain:
             names = {language: _phrase(data[language]) for language in LANGUAGES if language in data}
             names = {language: name for language, name in names.items() if not any(map(str.isdigit, name))}
-            found.append(Entry("-".join(f"{point:x}" for point in points), names))
-    return unambiguous(sorted(found, key=lambda entry: entry.id))
+            emojis.append(Entry("-".join(f"{point:x}" for point in points), names))
+    return unambiguous(sorted(emojis, key=lambda entry: entry.id))
 
 
 def _phrase(name: str) -> str:
@@ -95,8 +95,10 @@ def build() -> Iterator[Task]:
     yield to_english(info["names-to-english-full"], things, documents=10_000, queries=1_000)
     yield across(info["names-across-languages"], things, str.__ne__, documents=10_000, queries=200)
     yield across(info["names-across-languages-full"], things, str.__ne__, documents=10_000, queries=1_000)
-    yield everywhere(info["names-in-all-languages"], things, documents=2_000, queries=200, each=9)
-    yield everywhere(info["names-in-all-languages-full"], things, documents=10_000, queries=1_000, each=len(LANGUAGES))
+    yield everywhere(info["names-in-all-languages"], things, documents=2_000, queries=200, per_entry=9)
+    yield everywhere(
+        info["names-in-all-languages-full"], things, documents=10_000, queries=1_000, per_entry=len(LANGUAGES)
+    )
 
 
 SET = BuiltinSet("NanoEmoji", infos, key, build)

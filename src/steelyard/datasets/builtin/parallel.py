@@ -90,8 +90,8 @@ def across(
     return assemble(info, texts, asked, positives)
 
 
-def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, queries: int, each: int) -> Task:
-    """Return a task with many positives: an English name, and names of the same thing in up to `each` languages.
+def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, queries: int, per_entry: int) -> Task:
+    """Return a task with many positives: an English name, and names of the same thing in up to `per_entry` languages.
 
     A string that several languages share is one document; one that equals the English name is not used. Entries are
     added until `queries` or `documents` is reached.
@@ -104,10 +104,10 @@ def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, quer
         for language in shuffled(info.languages, entry.id):
             if _differs(entry, language, "en") and fold(entry.names[language]) not in names:
                 names[fold(entry.names[language])] = language
-        spoken = list(names.values())[:each]
+        spoken = list(names.values())[:per_entry]
         if len(asked) == queries or len(texts) + len(spoken) > documents:
             break
-        if len(spoken) >= min(each, 3):
+        if len(spoken) >= min(per_entry, 3):
             asked[f"{entry.id}.en"] = entry.names["en"]
             positives[f"{entry.id}.en"] = [f"{entry.id}.{language}" for language in spoken]
             texts |= {f"{entry.id}.{language}": entry.names[language] for language in spoken}

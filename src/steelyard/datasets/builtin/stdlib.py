@@ -194,7 +194,7 @@ def _modules() -> Iterator[tuple[Path, str]]:
     import sysconfig
 
     root = Path(sysconfig.get_path("stdlib"))
-    found = []
+    modules = []
     for folder, subfolders, files in os.walk(root):
         # `config-3.11-x86_64-linux-gnu` and `_sysconfigdata…` describe one build of Python, not Python.
         subfolders[:] = [name for name in subfolders if name not in LEFT_OUT and not name.startswith("config-")]
@@ -202,13 +202,13 @@ def _modules() -> Iterator[tuple[Path, str]]:
             if name.endswith(".py") and not name.startswith("_sysconfigdata"):
                 path = Path(folder, name)
                 parts = path.relative_to(root).with_suffix("").parts
-                found.append((path, ".".join(part for part in parts if part != "__init__")))
-    if not found:
+                modules.append((path, ".".join(part for part in parts if part != "__init__")))
+    if not modules:
         raise MissingPart(
             f"the sources of Python's standard library are not in {root}",
             hint="use a Python that is installed with its library as files",
         )
-    return iter(sorted(found, key=lambda item: item[1]))
+    return iter(sorted(modules, key=lambda item: item[1]))
 
 
 def build() -> Iterator[Task]:

@@ -212,7 +212,7 @@ def _nano() -> Iterator[Entry]:
 
 
 def _cmteb() -> Iterator[Entry]:
-    kept = (
+    fields = (
         *("main_score", "languages", "splits", "benchmark_splits", "text_category", "description", "link"),
         *("evalscope_samples", "samples_note", "counts", "v1", "v1_splits", "superseded_by"),
     )
@@ -236,7 +236,7 @@ def _cmteb() -> Iterator[Entry]:
             ignore_identical_ids=facts.get("ignore_identical_ids", False),
             counts=facts["counts"][split],
             aliases=tuple(dict.fromkeys(alias for alias in names if alias != f"{group}/{task}")),
-            extra={key: facts[key] for key in (*kept, *constants) if key in facts},
+            extra={key: facts[key] for key in (*fields, *constants) if key in facts},
         )
 
 

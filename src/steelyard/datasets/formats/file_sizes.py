@@ -46,8 +46,8 @@ def estimate_size(reference: str) -> FileSizes | None:
             stem = path.name.lower().partition(".")[0]
             if path.suffix in TEXTS and not stem.startswith("readme"):
                 documents, size = documents + 1, size + path.stat().st_size
-            elif not stem.startswith(JUDGED) and (found := _rows(path)) is not None:
-                rows, length = found
+            elif not stem.startswith(JUDGED) and (table := _rows(path)) is not None:
+                rows, length = table
                 if stem in QUERIES:
                     queries += rows
                 else:  # a corpus, or samples

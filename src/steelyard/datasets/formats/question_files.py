@@ -315,11 +315,11 @@ class _Pairs:
         for kind, rows in self.problems.items():
             table.add_problem(report, kind, messages[kind], rows)
         merged = f", {self.again:,} of them with the question of an earlier row" if self.again else ""
-        found = (
+        message = (
             f"{len(table):,} rows{merged}: {len(self.first):,} questions and {len(self.documents):,} documents"
             f" from {self.contexts:,} contexts{' and their negatives' if self.negatives else ''}"
         )
-        table.add_problem(report, "pairs", found, ())
+        table.add_problem(report, "pairs", message, ())
 
 
 def _texts(value: str | Sequence[str | None] | None) -> list[str]:
@@ -364,10 +364,10 @@ def _squad_questions(article: Any, wrong: dict[int, str], number: int) -> Iterat
     """Yield each question of an article with its paragraph; what is not a list of objects goes to `wrong`."""
     pairs = [(article, "paragraphs"), *((paragraph, "qas") for paragraph in _objects(article["paragraphs"]) or ())]
     for value, key in pairs:
-        if (found := _objects(value.get(key, []))) is None:
+        if (objects := _objects(value.get(key, []))) is None:
             wrong.setdefault(number, f"{key} of the article must be a list of objects, got {value[key]!r}")
         elif key == "qas":
-            yield from ((value, asked) for asked in found)
+            yield from ((value, asked) for asked in objects)
 
 
 def _objects(value: Any) -> list[Any] | None:

@@ -119,8 +119,8 @@ def read_set_file(path: Path) -> dict[str, Any]:
     except ValueError as error:  # UnicodeDecodeError is one
         raise DataError(f"the file must be YAML in UTF-8: {error}", path=path, hint=SET_EXAMPLE) from error
     if not isinstance(content, dict):
-        found = type(content).__name__
-        raise DataError.invalid("the file", expected="an object", found=found, path=path, hint=SET_EXAMPLE)
+        kind = type(content).__name__
+        raise DataError.invalid("the file", expected="an object", found=kind, path=path, hint=SET_EXAMPLE)
     refuse_unknown_keys(content, SET_KEYS, path.name, path)
     tasks = content.get("tasks")
     if not isinstance(tasks, dict) or not tasks:

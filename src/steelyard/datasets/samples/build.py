@@ -195,13 +195,13 @@ def _text_list(cell: Any) -> list[str]:
     return [text or "" for text in cell] if isinstance(cell, list) else [cell] if cell else []
 
 
-def _tables(table: Table, info: TaskInfo, kept: list[tuple[int, list[str], list[str], list[str]]]) -> Tables:
+def _tables(table: Table, info: TaskInfo, samples: list[tuple[int, list[str], list[str], list[str]]]) -> Tables:
     queries: dict[str, list[Any]] = {"id": [], "text": []}
     documents: dict[str, list[Any]] = {"id": [], "text": []}
     judged: dict[str, list[Any]] = {"query": [], "document": [], "grade": []}
     lists: dict[str, list[Any]] = {"query": [], "documents": []}
     owner = []
-    for number, (row, query, positive, negative) in enumerate(kept):
+    for number, (row, query, positive, negative) in enumerate(samples):
         id_ = f"{info.split}_query{number}"
         ids = [f"apositive_{id_}_{place:05d}" for place in range(len(positive))]
         ids += [f"negative_{id_}_{place:05d}" for place in range(len(negative))]
@@ -216,7 +216,7 @@ def _tables(table: Table, info: TaskInfo, kept: list[tuple[int, list[str], list[
         lists["documents"].append(ids)
         owner += [row] * len(ids)
     places = np.arange(len(table)) if table.rows is None else table.rows
-    mine, theirs = places[[row for row, *_ in kept]], places[owner]
+    mine, theirs = places[[row for row, *_ in samples]], places[owner]
 
     def made(role: Any, columns: dict[str, list[Any]], rows: Any) -> Table:
         arrays = {field: pa.array(values, TYPES.get(field, pa.large_string())) for field, values in columns.items()}

@@ -68,8 +68,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
     try:
         return convert(value)
     except (ValueError, TypeError, OverflowError):
-        found = f"{name}={value!r}"
-        raise UsageError.invalid(f"{name} of {where}", expected=expected, found=value, option=found) from None
+        option = f"{name}={value!r}"
+        raise UsageError.invalid(f"{name} of {where}", expected=expected, found=value, option=option) from None
 
 
 def _positive(value: Any) -> int:

@@ -196,13 +196,13 @@ def translated(report: Report, name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found, remedy = os_error(error)
-        report.add("unreadable", name, found, remedy=remedy)
+        message, remedy = os_error(error)
+        report.add("unreadable", name, message, remedy=remedy)
     except RecursionError:
         report.add("unreadable", name, "values are nested too deeply", remedy="flatten the values")
     except UnicodeDecodeError as error:
-        found = f"the text must be UTF-8, got byte {error.object[error.start]:#04x} at offset {error.start:,}"
-        report.add("unreadable", name, found, remedy="save the file as UTF-8")
+        message = f"the text must be UTF-8, got byte {error.object[error.start]:#04x} at offset {error.start:,}"
+        report.add("unreadable", name, message, remedy="save the file as UTF-8")
     except (EOFError, zipfile.BadZipFile, struct.error, zlib.error, csv.Error, pa.ArrowException) as error:
         report.add("unreadable", name, f"the file is damaged or truncated ({first_line(error)})")
 

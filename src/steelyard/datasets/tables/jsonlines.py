@@ -48,13 +48,13 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
     if not isinstance(first, dict):
         return None
     candidates = role.candidates(first, numbers_in(first))
-    found = {name: columns[0] for name, columns in candidates.items()}
-    if role.missing(found) or any(columns[1:] for columns in candidates.values()):
+    column_of = {name: columns[0] for name, columns in candidates.items()}
+    if role.missing(column_of) or any(columns[1:] for columns in candidates.values()):
         return None  # a missing or an ambiguous column: every record has to be checked
-    owner = {column: name for name, column in found.items()}
+    owner = {column: name for name, column in column_of.items()}
     for field in role.fields:
         # A later record may have a title or grade that the first does not have, under any of its names.
-        if field.name not in found or field.kind == "grade":
+        if field.name not in column_of or field.kind == "grade":
             owner |= {alias: field.name for alias in field.aliases if alias not in owner}
     types = {column: _type(role.field(name), first.get(column)) for column, name in owner.items()}
     if None in types.values():
@@ -73,7 +73,7 @@ def _read_fast(path: Path, head: bytes, role: Role) -> dict[str, Any] | None:
     columns: dict[str, Any] = {}
     for column, name in owner.items():
         values = whole(table[column])
-        if values.null_count < len(values) or (name in found and role.field(name).required):
+        if values.null_count < len(values) or (name in column_of and role.field(name).required):
             if name in columns:  # under two names: every record has to be checked
                 return None
             columns[name] = values
@@ -176,8 +176,8 @@ def _columns(records: Iterator[tuple[int, Any]], name: str, role: Role, report: 
     chosen = {field: columns[0] for field, columns in candidates.items()}
     if missing := role.missing(chosen):
         fields = "; ".join(map(str, missing))
-        found = f"no column for {fields}; the columns are {', '.join(sorted(keys)) or 'none'}"
-        report.add("columns", name, found, remedy=role.mapping_hint(name, keys))
+        message = f"no column for {fields}; the columns are {', '.join(sorted(keys)) or 'none'}"
+        report.add("columns", name, message, remedy=role.mapping_hint(name, keys))
         return None
     ambiguous = {
         field: {key: _column([row.get(key) for row in rows], role.field(field), name, Report()) for key in several}

@@ -168,8 +168,8 @@ def _select(
     candidates = role.candidates(schema.names, numbers)
     chosen = {field: names[0] for field, names in candidates.items()}
     if missing := role.missing(chosen):
-        found = f"no column for {'; '.join(map(str, missing))}; the columns are {', '.join(schema.names)}"
-        report.add("columns", name, found, remedy=role.mapping_hint(name, schema.names))
+        problem = f"no column for {'; '.join(map(str, missing))}; the columns are {', '.join(schema.names)}"
+        report.add("columns", name, problem, remedy=role.mapping_hint(name, schema.names))
         return None
     table = read(sorted({column for names in candidates.values() for column in names}))
     for column in sorted(set(chosen.values())):

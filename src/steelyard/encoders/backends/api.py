@@ -188,9 +188,9 @@ class ApiEncoder(SendsTexts):
             answer = self._ask([PROBE], "query", threading.Event())
         if isinstance(answer, Refused):
             raise self._refusal([PROBE], answer)
-        found = int(read_vectors(answer, [PROBE], None, self._where).shape[1])
-        write_cached(path, {"encoder": self.name, "dimension": found})
-        return found
+        dimension = int(read_vectors(answer, [PROBE], None, self._where).shape[1])
+        write_cached(path, {"encoder": self.name, "dimension": dimension})
+        return dimension
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
         """Return the vectors of the service in the order of the texts."""

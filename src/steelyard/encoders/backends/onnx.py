@@ -121,12 +121,12 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
     def check_spans(self) -> None:
         """Raise a UsageError if vectors are not means of the states of tokens that the file returns."""
         if self._pooling != "mean":
-            found = f"pooling {self._pooling}" if self._pooling else "pooled vectors"
+            output = f"pooling {self._pooling}" if self._pooling else "pooled vectors"
             raise UsageError(
-                f"{self._file} must return the states of tokens, with mean pooling, for late chunking, got {found}",
+                f"{self._file} must return the states of tokens, with mean pooling, for late chunking, got {output}",
                 hint="set pooling_mode=mean if the model was trained with it, or remove late_chunking",
                 option="late_chunking",
-                found=found,
+                found=output,
             )
 
     def span_tokens(self, title: str) -> int | None:

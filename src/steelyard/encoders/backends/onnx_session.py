@@ -95,7 +95,7 @@ class OnnxSession:
             name: known[name].astype(np.int32 if "int32" in type_ else np.int64) for name, type_ in self._inputs.items()
         }
         try:
-            (found,) = self._session.run([self.output], feed)
+            (output,) = self._session.run([self.output], feed)
         except self._errors as error:
             if ran_out_of_memory(error):
                 raise MemoryError(str(error)) from error
@@ -103,7 +103,7 @@ class OnnxSession:
                 f"onnxruntime failed for token ids of shape {ids.shape}: {error}",
                 hint="set max_seq_length=512 (max_length=512 for a reranker) if texts are longer than the model allows",
             ) from error
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(output, dtype=np.float32)
 
 
 def depends_on_batch(path: Path) -> bool:

@@ -56,8 +56,10 @@ class Columns:
         """Return a column of integers."""
         column = np.asarray(self.get(name))
         if column.ndim != 1 or column.dtype.kind not in "iu":
-            found = f"{column.dtype} of shape {column.shape}"
-            raise DataError.invalid(f"the column {name!r}", expected="a list of integers", found=found, path=self.path)
+            description = f"{column.dtype} of shape {column.shape}"
+            raise DataError.invalid(
+                f"the column {name!r}", expected="a list of integers", found=description, path=self.path
+            )
         return column.astype(np.int64)
 
 

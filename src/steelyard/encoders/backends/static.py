@@ -93,8 +93,8 @@ class DenseStatic(prompts.PromptsByTask):
         if self._limit is None:
             return 0
         characters = self._limit * self._model.median_token_length
-        found = zip(texts, self._tokenizer.truncated, strict=True)
-        return sum(truncated or len(text) > characters for text, truncated in found)
+        pairs = zip(texts, self._tokenizer.truncated, strict=True)
+        return sum(truncated or len(text) > characters for text, truncated in pairs)
 
     def account(self) -> ModelSettings:
         """Return how many texts were truncated since the last call."""

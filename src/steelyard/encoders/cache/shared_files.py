@@ -74,10 +74,10 @@ class SharedFiles:
         """Yield the name and content of each file with some of the wanted keys, these keys, and their rows in it."""
         if not len(wanted):
             return
-        for file, found, rows in self._located(keys, wanted):
+        for file, stored, rows in self._located(keys, wanted):
             content = self._try("be read", partial(self._system.cat_file, f"{self._root}/{file.name}"))
             if content is not None:
-                yield file.name, content, found, rows
+                yield file.name, content, stored, rows
 
     def upload(self, name: str, *parts: bytes | memoryview) -> None:
         """Write a file."""
@@ -90,7 +90,7 @@ class SharedFiles:
     def _located(self, keys: Keys, wanted: Int64) -> list[tuple[SharedFile, Int64, Int64]]:
         """Return the files with some of the keys; lists the store again if a key is missing."""
         located = self._index.locate(keys, wanted)
-        if sum(len(found) for _, found, _ in located) < len(wanted) and self._refresh():
+        if sum(len(stored) for _, stored, _ in located) < len(wanted) and self._refresh():
             located = self._index.locate(keys, wanted)
         return located
 

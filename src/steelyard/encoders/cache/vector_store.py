@@ -84,12 +84,12 @@ def digests(texts: Sequence[str], role: str, prompt: str = "") -> list[bytes]:
     """Return the keys of texts with a role and a prompt, 16 bytes each; an empty role means any role."""
     person, key = role.encode(), hashlib.blake2b(prompt.encode(), digest_size=32).digest() if prompt else b""
     empty = hashlib.blake2b(digest_size=16, person=person, key=key)  # a copy costs half as much as a new one
-    found = []
+    keys = []
     for text in texts:
         one = empty.copy()
         one.update(text.encode("utf-8", "surrogatepass"))
-        found.append(one.digest())
-    return found
+        keys.append(one.digest())
+    return keys
 
 
 def keys_of(texts: Sequence[str], role: str, prompt: str = "") -> Keys:

@@ -83,8 +83,8 @@ def _uncertainty(models: Results, model: str, base: str, common: Sequence[str], 
 
     Queries are drawn again within each task, the same ones for both models.
     """
-    kept = share_kept(models, model, base, common, metric) if model != base else None
-    return "" if kept is None else f" [{kept.low:.1%}, {kept.high:.1%}] p={kept.p:.3f}"
+    share = share_kept(models, model, base, common, metric) if model != base else None
+    return "" if share is None else f" [{share.low:.1%}, {share.high:.1%}] p={share.p:.3f}"
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,9 @@ class ChunkedIndex:
         # So many passages belong to at least `top_k` documents, whichever they are.
         enough = int(np.sort(counts)[::-1][:top_k].sum())
         depth = min(enough, 2 * top_k * -(-count // max(len(counts), 1)))
-        found = self.inner.search(queries, depth)
-        run = document_run(found, self.passages, self.chunking, top_k)
-        short = (run.lengths < min(top_k, len(counts))) & (found.lengths == depth)
+        passage_run = self.inner.search(queries, depth)
+        run = document_run(passage_run, self.passages, self.chunking, top_k)
+        short = (run.lengths < min(top_k, len(counts))) & (passage_run.lengths == depth)
         if depth < enough and short.any():
             run = document_run(self.inner.search(queries, enough), self.passages, self.chunking, top_k)
         return run

@@ -105,15 +105,15 @@ def agreement(run: Run, rows: Int32) -> Float64:
     if not run.depth:
         return np.ones(len(run))
     lowest = np.take_along_axis(centred, count[:, None] - 1, axis=1)[:, 0]
-    total, found = np.zeros(len(run)), np.zeros(len(run))
+    total, counts = np.zeros(len(run)), np.zeros(len(run))
     for column in rows.T:
         same = (run.rows == column[:, None]) & real
         here = np.where(same.any(axis=1), (centred * same).sum(axis=1), lowest)
         total += np.where(column >= 0, here, 0.0)
-        found += column >= 0
-    mean = total / np.maximum(found, 1)
+        counts += column >= 0
+    mean = total / np.maximum(counts, 1)
     shares = np.divide(mean, centred[:, 0], out=np.ones(len(run)), where=centred[:, 0] > 0)
-    return np.asarray(np.where(found > 0, shares, 1.0), dtype=np.float64)
+    return np.asarray(np.where(counts > 0, shares, 1.0), dtype=np.float64)
 
 
 def overlaps(task: Unjudged, rows: Int32, policy: Policy) -> Float64:
@@ -121,7 +121,7 @@ def overlaps(task: Unjudged, rows: Int32, policy: Policy) -> Float64:
 
     It is the number of shared distinct terms divided by the smaller number of the two; 0 where there is no document.
     """
-    found = np.zeros((len(rows), DEPTH))
+    shares = np.zeros((len(rows), DEPTH))
     for analyser, places in policy.groups(task.queries.texts):
         texts = [task.queries.texts[place] for place in places.tolist()]
         queries = [frozenset(terms) for terms in analyser.query_tokens(texts).lists(len(texts))]
@@ -134,8 +134,8 @@ def overlaps(task: Unjudged, rows: Int32, policy: Policy) -> Float64:
             for rank, row in enumerate(rows[place].tolist()):
                 if row >= 0 and query and documents[row]:
                     shared = len(query & documents[row])
-                    found[place, rank] = shared / min(len(query), len(documents[row]))
-    return found
+                    shares[place, rank] = shared / min(len(query), len(documents[row]))
+    return shares
 
 
 _POLICIES: WeakKeyDictionary[Corpus, dict[tuple[str, ...], Policy]] = WeakKeyDictionary()

@@ -176,11 +176,11 @@ def model_name(model: Any) -> str:
         getattr(card, "base_model", None),
         *(getattr(model, attribute, None) for attribute in ("model_name", "model", "model_id", "deployment")),
     )
-    found = next((name for name in candidates if isinstance(name, str) and name and name != "unknown"), "")
-    if found and (found.startswith(("/", ".", "~")) or Path(found).is_dir()):
-        path = Path(found).expanduser().resolve()
-        found = path.parent.name if path.name in ("model", "final", "best") else path.name
-    name = found if found else type(model).__name__
+    declared = next((name for name in candidates if isinstance(name, str) and name and name != "unknown"), "")
+    if declared and (declared.startswith(("/", ".", "~")) or Path(declared).is_dir()):
+        path = Path(declared).expanduser().resolve()
+        declared = path.parent.name if path.name in ("model", "final", "best") else path.name
+    name = declared if declared else type(model).__name__
     return name.replace(" ", "-").replace("?", "-").replace("@", "-")
 
 

@@ -62,13 +62,13 @@ def collect_entrants(
     flat = [model for group in groups for model in group]
     expanded = iter(expand_groups(flat, over, depths))
     labels: dict[int, str] = {}
-    found: list[ModelSpec | Retriever] = []
+    entrants: list[ModelSpec | Retriever] = []
     for (label, _), group in zip(pairs, groups, strict=True):
         for _ in group:
             every = next(expanded)
-            found += every
+            entrants += every
             labels |= {id(model): label for model in every if label and not isinstance(model, ModelSpec)}
-    return Entrants(found, offered, labels)
+    return Entrants(entrants, offered, labels)
 
 
 def _pairs(models: Any) -> list[tuple[str | None, Any]]:
@@ -91,12 +91,12 @@ def _model(label: str | None, model: Any, candidates: str | None, settings: Sett
     from steelyard.retrievers.objects.adapt import FIRST_STAGE, as_model
 
     first = FIRST_STAGE if candidates is None else f"candidates:{candidates}".rstrip(":")
-    found = as_model(model, label, settings, first=first)
-    if isinstance(found, str):
-        found = parse(found)
-    if not isinstance(found, ModelSpec):
-        return found
-    return replace(canonical(found), label=label or found.label)
+    entrant = as_model(model, label, settings, first=first)
+    if isinstance(entrant, str):
+        entrant = parse(entrant)
+    if not isinstance(entrant, ModelSpec):
+        return entrant
+    return replace(canonical(entrant), label=label or entrant.label)
 
 
 def _divided(group: list[ModelSpec | Retriever], chunk: str, overlap: int) -> list[ModelSpec | Retriever]:
@@ -105,8 +105,8 @@ def _divided(group: list[ModelSpec | Retriever], chunk: str, overlap: int) -> li
         return group
     from steelyard.retrievers.chunking.retriever import chunked_models
 
-    found = chunked_models(group, chunk, overlap)
-    return [parse(model) if isinstance(model, str) else model for model in found]
+    chunked = chunked_models(group, chunk, overlap)
+    return [parse(model) if isinstance(model, str) else model for model in chunked]
 
 
 def _with_variants(

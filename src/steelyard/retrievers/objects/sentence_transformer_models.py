@@ -66,7 +66,7 @@ def live_retriever(
     if family == "sparse":
         sparse = RaggedFunctionEncoder[SparseVectors](
             lambda texts, role: _sparse(model, texts, role, batch_size),
-            lambda found: found,
+            lambda vectors: vectors,
             name=name,
             kind="sparse vectors",
             similarity=str(model.similarity_fn_name or "dot"),
@@ -76,7 +76,7 @@ def live_retriever(
     if family == "late":
         late = RaggedFunctionEncoder[TokenVectors](
             lambda texts, role: _tokens(model, texts, role, batch_size),
-            lambda found: found,
+            lambda vectors: vectors,
             name=name,
             kind="token vectors",
             similarity=str(model.similarity_fn_name or "maxsim"),
@@ -104,8 +104,8 @@ def live_scorer(model: Any, name: str, *, batch_size: int = 32, version: str | N
 
     def score(query: str, texts: Sequence[str]) -> Float32:
         pairs = [(query, text) for text in texts]
-        found = model.predict(pairs, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
-        scores = np.asarray(found, dtype=np.float32)
+        predictions = model.predict(pairs, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
+        scores = np.asarray(predictions, dtype=np.float32)
         if scores.ndim != 1:
             raise ModelError(
                 f"a cross-encoder must give one score for each pair, got shape {scores.shape}",
@@ -138,8 +138,8 @@ def _sparse(model: Any, texts: Sequence[str], role: Role, batch_size: int) -> Sp
 
 
 def _tokens(model: Any, texts: Sequence[str], role: Role, batch_size: int) -> TokenVectors:
-    found = _encode(model, texts, role, batch_size, convert_to_numpy=True)
-    return TokenVectors.of([np.asarray(array, dtype=np.float32) for array in found])
+    arrays = _encode(model, texts, role, batch_size, convert_to_numpy=True)
+    return TokenVectors.of([np.asarray(array, dtype=np.float32) for array in arrays])
 
 
 @contextmanager

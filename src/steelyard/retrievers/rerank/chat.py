@@ -173,8 +173,8 @@ def read_order(answer: str, count: int) -> list[int]:
     >>> read_order("[3] > [1] > [3] > [9]", 3), read_order("2, 1", 2), read_order("sorry", 2)
     ([2, 0], [1, 0], [])
     """
-    found = NUMBER.findall(answer) or BARE.findall(answer)
-    numbers = (int(number) - 1 for number in found if len(number) < 9)
+    matches = NUMBER.findall(answer) or BARE.findall(answer)
+    numbers = (int(number) - 1 for number in matches if len(number) < 9)
     return list(dict.fromkeys(number for number in numbers if 0 <= number < count))
 
 

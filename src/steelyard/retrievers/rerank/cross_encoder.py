@@ -143,10 +143,10 @@ def from_spec(spec: ModelSpec, settings: Settings) -> Reranker:
         return cross_encoder_onnx.from_folder(folder, values, str(spec))
     if backend == "yes-no" or (backend == "auto" and yes_no.is_causal(folder)):
         judge = Options(f"rerank:{spec.id}", values, yes_no.OPTIONS)
-        found: Reranker = deferred(
+        yes_no_reranker: Reranker = deferred(
             yes_no.YesNoReranker, folder, values, lambda: yes_no.YesNoReranker(folder, judge, str(spec)), name=str(spec)
         )
-        return found
+        return yes_no_reranker
 
     def opened() -> CrossEncoderReranker:
         return CrossEncoderReranker(folder, Options(f"rerank:{spec.id}", values, OPTIONS), str(spec))

@@ -89,13 +89,13 @@ class JsonPath:
             f"[{'*' if s is None else s}]" if not isinstance(s, str) else f".{s}" for s in self.steps[:place]
         )
         if isinstance(value, dict):
-            found = f"an object with {', '.join(map(repr, list(value)[:8])) or 'no fields'}"
+            description = f"an object with {', '.join(map(repr, list(value)[:8])) or 'no fields'}"
         else:
-            found = f"a list of {len(value)}" if isinstance(value, list) else f"{value!r:.60}"
+            description = f"a list of {len(value)}" if isinstance(value, list) else f"{value!r:.60}"
         return ModelError.invalid(
             f"{parent.lstrip('.') or 'the top'} of the answer",
             expected=f"{expected} for the path {self.text!r}",
-            found=_Plain(found),
+            found=_Plain(description),
             hint="look at an answer of the service and correct the path",
             field=self.text,
         )

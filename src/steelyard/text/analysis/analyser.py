@@ -57,17 +57,17 @@ class _Identifiers:
 
     def terms(self, names: list[str]) -> list[list[str]]:
         """Return the stemmed parts of each identifier, and its whole name."""
-        kept = self._kept  # another thread may start anew meanwhile
-        new = [name for name in names if name not in kept]
-        if len(kept) + len(new) > self.LIMIT:
-            kept = self._kept = {}
+        terms_of = self._kept  # another thread may start anew meanwhile
+        new = [name for name in names if name not in terms_of]
+        if len(terms_of) + len(new) > self.LIMIT:
+            terms_of = self._kept = {}
             new = names
         parts = list(map(split_identifier, new))
         distinct = list(dict.fromkeys(chain.from_iterable(parts)))
         stem_of = dict(zip(distinct, stem("english", distinct), strict=True))
         for name, split in zip(new, parts, strict=True):
-            kept[name] = [term for part in split if (term := stem_of[part])]
-        return [kept[name] for name in names]
+            terms_of[name] = [term for part in split if (term := stem_of[part])]
+        return [terms_of[name] for name in names]
 
 
 _IDENTIFIERS = _Identifiers()

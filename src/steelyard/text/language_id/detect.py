@@ -153,15 +153,15 @@ def _detect(texts: Sequence[str], among: Collection[str]) -> list[str]:
     possible = scripts @ (prior > 0)
     score = evidence * possible + shares
     best = score.argmax(axis=1)
-    found = score[np.arange(len(texts)), best] > 1e-6
+    decided = score[np.arange(len(texts)), best] > 1e-6
     # A few function words are weak evidence: trigrams decide within the script.
     for script, columns in _shared_scripts(among):
-        written = np.where(found, np.isin(best, columns), scripts[:, script] > _MOSTLY)
+        written = np.where(decided, np.isin(best, columns), scripts[:, script] > _MOSTLY)
         rows, letters, lead = _by_trigrams(tokens, evidence * words[:, None], written, columns)
         sure = lead >= _SURE * trigrams.UNIT
-        best[rows] = np.where(sure | found[rows], letters, best[rows])
-        found[rows[sure]] = True
-    return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), found.tolist(), strict=True)]
+        best[rows] = np.where(sure | decided[rows], letters, best[rows])
+        decided[rows[sure]] = True
+    return [codes[number] if ok else UNDECIDED for number, ok in zip(best.tolist(), decided.tolist(), strict=True)]
 
 
 def detect_certain(texts: Sequence[str], among: Collection[str] = ()) -> list[str]:

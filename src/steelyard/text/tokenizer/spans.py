@@ -268,15 +268,15 @@ def keys(spans: Spans) -> UInt64:
 
 def blocks(spans: Spans, count: int) -> UInt64:
     """Return the first bytes of every token in blocks of eight, zeros after its end."""
-    eights, found = _eights(spans.buffer), np.zeros((len(spans.starts), count), dtype=np.uint64)
+    eights, values = _eights(spans.buffer), np.zeros((len(spans.starts), count), dtype=np.uint64)
     at, left = spans.starts, spans.lengths
-    np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=found[:, 0])
+    np.bitwise_and(eights[at], _MASKS.take(left, mode="clip"), out=values[:, 0])
     rows = np.arange(len(at))
     for number in range(1, count):
         longer = flat_nonzero(left > 8)
         rows, at, left = rows.take(longer), at.take(longer) + 8, left.take(longer) - 8
-        found[rows, number] = eights[at] & _MASKS.take(left, mode="clip")
-    return found
+        values[rows, number] = eights[at] & _MASKS.take(left, mode="clip")
+    return values
 
 
 def _eights(buffer: UInt8) -> UInt64:

@@ -55,8 +55,8 @@ class Tokens:
         distinct = list(number_of)
         if "" not in number_of:
             return Tokens(self.owners, numbers, distinct)
-        kept = numbers != number_of[""]
-        return Tokens(self.owners[kept], numbers[kept], distinct)
+        mask = numbers != number_of[""]
+        return Tokens(self.owners[mask], numbers[mask], distinct)
 
     def without(self, words: Collection[str]) -> Tokens:
         """Return the occurrences of other words; a text without other words keeps its own.
@@ -65,8 +65,8 @@ class Tokens:
         [['cat'], ['the']]
         """
         dropped = np.fromiter((word in words for word in self.distinct), dtype=np.bool_, count=len(self.distinct))
-        kept = _without(self.owners, dropped[self.numbers])
-        return Tokens(self.owners[kept], self.numbers[kept], self.distinct)
+        mask = _without(self.owners, dropped[self.numbers])
+        return Tokens(self.owners[mask], self.numbers[mask], self.distinct)
 
     def expand(self, replacements: Sequence[Sequence[str]]) -> Tokens:
         """Replace each occurrence by several strings (or none).
@@ -130,8 +130,8 @@ class Words:
         if not len(stop_words):
             return self
         dropped = stop_words.take(np.searchsorted(stop_words, self.keys), mode="clip") == self.keys
-        kept = _without(self.owners, dropped.take(self.numbers))
-        return replace(self, owners=self.owners[kept], numbers=self.numbers[kept])
+        mask = _without(self.owners, dropped.take(self.numbers))
+        return replace(self, owners=self.owners[mask], numbers=self.numbers[mask])
 
     def repeat_words(self, times: int) -> Words:
         """Repeat each occurrence of a word so many times; n-grams once."""
@@ -150,10 +150,10 @@ class Terms:
 
 def _without(owners: Int32, dropped: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return which occurrences stay: those not dropped, and all of a text that would lose all."""
-    kept = ~dropped
+    mask = ~dropped
     with_others = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.bool_)
-    with_others[owners[kept]] = True
-    return np.asarray(kept | ~with_others[owners])
+    with_others[owners[mask]] = True
+    return np.asarray(mask | ~with_others[owners])
 
 
 def numbered(every: UInt64) -> tuple[Int64, Int32]:

@@ -68,8 +68,8 @@ class Vocabulary:
         while len(left):
             step += 1
             slots = (slots + step) & (len(self._slots) - 1)
-            numbers[left] = found = self._slots.take(slots)
-            more = flat_nonzero((found >= 0) & (self._keys.take(found) != wanted))
+            numbers[left] = candidates = self._slots.take(slots)
+            more = flat_nonzero((candidates >= 0) & (self._keys.take(candidates) != wanted))
             left, slots, wanted = left.take(more), slots.take(more), wanted.take(more)
         return numbers
 
@@ -87,11 +87,11 @@ class Vocabulary:
             table = np.zeros(1 << bits, dtype=np.int32)
             slots = _slots(wanted, multiplier, bits)
             table[slots] = left
-            same[left] = found = table.take(slots)  # one of several equal keys represents all
+            same[left] = owners = table.take(slots)  # one of several equal keys represents all
             asking = table.take(_slots(known, multiplier, bits))
             at = flat_nonzero(keys.take(asking) == known)
             numbers[asking.take(at)] = at
-            left = left.take(flat_nonzero(keys.take(found) != wanted))
+            left = left.take(flat_nonzero(keys.take(owners) != wanted))
             multiplier = multiplier * ODD % (1 << 64)
         return numbers.take(same)
 
@@ -166,8 +166,8 @@ class Reader:
     def number(self, words: Words | Sequence[str]) -> tuple[Int32, Int32]:
         """Return the number and the text of each occurrence of a term in the result of `split_words`."""
         if not isinstance(words, Words):
-            found = self.analyser.tokens(words).terms()
-            return self.vocabulary.grow(found.keys).take(found.numbers), found.owners
+            occurrences = self.analyser.tokens(words).terms()
+            return self.vocabulary.grow(occurrences.keys).take(occurrences.numbers), occurrences.owners
         if not self.analyser.stems:
             return self.vocabulary.grow(words.keys, distinct=True).take(words.numbers), words.owners
         numbers = self._words.grow(words.keys[: words.count], distinct=True)
@@ -185,8 +185,8 @@ class Reader:
         """Return the number (-1: in no document) and the text of each occurrence of a term in queries."""
         words = self.analyser.query_words(texts)
         if words is None:
-            found = self.analyser.query_tokens(texts).terms()
-            return self.vocabulary.look_up(found.keys).take(found.numbers), found.owners
+            occurrences = self.analyser.query_tokens(texts).terms()
+            return self.vocabulary.look_up(occurrences.keys).take(occurrences.numbers), occurrences.owners
         if not self.analyser.stems:
             return self.vocabulary.look_up(words.keys).take(words.numbers), words.owners
         numbers = self._words.look_up(words.keys[: words.count])

@@ -35,14 +35,14 @@ def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, re
     if events is None:
         return None
     pairs = tally(events, grading)
-    kept = _usable(pairs, texts, names, corpus, grading, log, report)
+    usable = _usable(pairs, texts, names, corpus, grading, log, report)
     grades = grading.grades(values_of(pairs, grading))
-    answered = np.unique(pairs.query[kept & (grades > 0)])
+    answered = np.unique(pairs.query[usable & (grades > 0)])
     unanswered = len(np.unique(pairs.query)) - len(answered)
     if unanswered:
         log.add_problem(report, "click-log", f"{unanswered:,} queries have no document of grade 1", ())
     if not len(answered):
-        best = float(values_of(pairs, grading)[kept].max(initial=0.0))
+        best = float(values_of(pairs, grading)[usable].max(initial=0.0))
         report.add(
             "nothing-there",
             log.name,
@@ -50,15 +50,15 @@ def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, re
             remedy="lower the threshold (at=...) or min_impressions",
         )
         return None
-    kept &= np.isin(pairs.query, answered)
+    usable &= np.isin(pairs.query, answered)
     queries = {
         "id": pa.array([ids[query] for query in answered], TEXT),
         "text": pa.array([texts[query] for query in answered], TEXT),
     }
     judged = {
-        "query": pa.array([ids[query] for query in pairs.query[kept]], TEXT),
-        "document": names.take(pa.array(pairs.document[kept])),
-        "grade": pa.array(grades[kept].astype(np.float64)),
+        "query": pa.array([ids[query] for query in pairs.query[usable]], TEXT),
+        "document": names.take(pa.array(pairs.document[usable])),
+        "grade": pa.array(grades[usable].astype(np.float64)),
     }
     made = f"Graded by {len(events.query):,} rows of a click log, {grading}."
     return Tables(
@@ -157,7 +157,7 @@ def _usable(
     report: Report,
 ) -> Any:
     """Return which pairs may be judged; ignored ones are reported."""
-    kept = np.ones(len(pairs.query), dtype=bool)
+    usable = np.ones(len(pairs.query), dtype=bool)
     reasons = {
         f"shown fewer than {grading.min_impressions} times": pairs.impressions < grading.min_impressions,
         "of an empty query": np.array([not text.strip() for text in texts], dtype=bool)[pairs.query],
@@ -166,10 +166,10 @@ def _usable(
         known = np.asarray(pc.is_in(names, value_set=corpus["id"]))
         reasons["of a document that is not in the corpus"] = ~known[pairs.document]
     for reason, out in reasons.items():
-        if count := int((kept & out).sum()):
+        if count := int((usable & out).sum()):
             log.add_problem(report, "click-log", f"{count:,} of {len(out):,} pairs {reason}", ())
-        kept &= ~out
-    return kept
+        usable &= ~out
+    return usable
 
 
 def _events(log: Table, query: Int64, document: Int64, grading: Grading, report: Report) -> Events | None:

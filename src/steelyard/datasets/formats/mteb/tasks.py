@@ -200,7 +200,7 @@ def _task(name: str) -> Any:
         return package.get_task(name)
     except KeyError as error:
         registry = importlib.import_module("mteb.get_tasks")  # the package also has a function of that name
-        known = [*getattr(registry, "_TASKS_REGISTRY", ()), *(found.name for found in package.get_benchmarks())]
+        known = [*getattr(registry, "_TASKS_REGISTRY", ()), *(benchmark.name for benchmark in package.get_benchmarks())]
         raise UnknownName(
             "task or benchmark of mteb", name, known, hint="mteb available-tasks lists its tasks"
         ) from error

@@ -315,13 +315,13 @@ def _whole(path: Path, data: bytes | None, table: pa.Table) -> Int32:
 
 
 def _ids(table: pa.Table) -> tuple[tuple[str, ...], Int32, tuple[str, ...], Int32]:
-    found: list[Any] = []
+    parts: list[Any] = []
     for column in ("query", "document"):
         coded = table[column].dictionary_encode().combine_chunks()
         if hasattr(coded, "chunks"):  # an empty or single-chunk column may stay chunked
             coded = coded.unify_dictionaries().chunk(0)
-        found += [tuple(coded.dictionary.to_pylist()), coded.indices.to_numpy()]
-    return found[0], found[1], found[2], found[3]
+        parts += [tuple(coded.dictionary.to_pylist()), coded.indices.to_numpy()]
+    return parts[0], parts[1], parts[2], parts[3]
 
 
 def _refuse_duplicates(lines: Lines, data: bytes | None) -> None:

@@ -322,8 +322,8 @@ def _finite(limit: float | None) -> int | None:
 def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
     """Return the encoder of a folder, opened when it encodes; variants of one model share the loaded one."""
     key = cache_key(given, folder.settings)
-    found: DenseTransformer = deferred(DenseTransformer, folder, given, lambda: _loaded(folder, folder.weights, key))
-    return found
+    encoder: DenseTransformer = deferred(DenseTransformer, folder, given, lambda: _loaded(folder, folder.weights, key))
+    return encoder
 
 
 @lru_cache(maxsize=2)

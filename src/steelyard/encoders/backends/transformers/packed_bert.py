@@ -142,10 +142,10 @@ def packed_bert(
     order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
     try:
         expected = model.encode(list(PROBES), prompt="", batch_size=1, show_progress_bar=False, **arguments)[order]
-        found = packed([ids[row] for row in order])
+        actual = packed([ids[row] for row in order])
     except (IndexError, RuntimeError):  # more tokens than the model has positions, for example
         return None
-    same = found.shape == expected.shape and np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
+    same = actual.shape == expected.shape and np.abs(actual - expected).max() <= TOLERANCE * np.abs(expected).max()
     return packed if same else None
 
 

@@ -137,8 +137,10 @@ def from_options(id: str, revision: str | None, given: Mapping[str, str], settin
     hub = Options(f"sparse:{id}", {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
     folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
     key = cache_key(given, settings)
-    found: TransformerSparse = deferred(TransformerSparse, folder, given, lambda: _loaded(folder, folder.weights, key))
-    return found
+    encoder: TransformerSparse = deferred(
+        TransformerSparse, folder, given, lambda: _loaded(folder, folder.weights, key)
+    )
+    return encoder
 
 
 @lru_cache(maxsize=2)

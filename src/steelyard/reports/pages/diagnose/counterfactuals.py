@@ -36,15 +36,15 @@ def counterfactuals(evidence: Evidence, rankings: Sequence[Ranking]) -> tuple[Co
     """Return every change that applies to the task, with tests and Holm's correction."""
     changes = [*_languages(evidence, rankings), *_near_duplicates(rankings), *_heads(evidence), *_rerank(rankings)]
     changes = [one for one in changes if (one[2] != one[3]).any()]
-    found = []
+    rows = []
     for name, kind, old, new in changes:
         test = stats.paired_test(new, old)
         scores = (float(old.mean()), float(new.mean()), test.difference, test.interval, test.p_value)
-        found.append(
+        rows.append(
             Counterfactual(name, kind, *scores, significant=False, changed=int((old != new).sum()), queries=len(old))
         )
-    adjusted = holm([one.p_value for one in found]).tolist()
-    return tuple(replace(one, p_value=p, significant=p < SIGNIFICANT) for one, p in zip(found, adjusted, strict=True))
+    adjusted = holm([one.p_value for one in rows]).tolist()
+    return tuple(replace(one, p_value=p, significant=p < SIGNIFICANT) for one, p in zip(rows, adjusted, strict=True))
 
 
 def ndcg(run: Run, task: Task) -> Float64:
@@ -59,8 +59,8 @@ def filtered(run: Run, keep: Callable[[int, int], bool]) -> Run:
     [[2, 1, -1]]
     """
     lists = enumerate(run.rows.tolist())
-    kept = np.array([[row >= 0 and keep(query, row) for row in rows] for query, rows in lists], dtype=bool)
-    return Run.of(np.where(kept.reshape(run.rows.shape), run.rows, -1), run.scores)
+    mask = np.array([[row >= 0 and keep(query, row) for row in rows] for query, rows in lists], dtype=bool)
+    return Run.of(np.where(mask.reshape(run.rows.shape), run.rows, -1), run.scores)
 
 
 def _languages(evidence: Evidence, rankings: Sequence[Ranking]) -> Iterator[Change]:

@@ -140,10 +140,10 @@ def names_of(text: str, language: str, script: str) -> list[str]:
     """
     if script in CASED:
         return [] if language in NOUNS_TOO else [_base(name.casefold()) for name in capitalised(text)]
-    found = _LATIN_NAME.findall(text)
+    names = _LATIN_NAME.findall(text)
     if script == "japanese":
-        found += _KATAKANA_NAME.findall(text)
-    return [_base(name.casefold()) if name.isascii() else name for name in found]
+        names += _KATAKANA_NAME.findall(text)
+    return [_base(name.casefold()) if name.isascii() else name for name in names]
 
 
 def _base(name: str) -> str:

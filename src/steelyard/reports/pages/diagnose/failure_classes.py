@@ -250,16 +250,16 @@ def _with_competitor(ranking: Ranking, rule: Callable[[int, int], bool]) -> Bool
 
 def failure_classes(rankings: Sequence[Ranking], undeclared: Bools) -> tuple[FailureClass, ...]:
     """Return the classes of all profiles, most frequent first, with tests and Holm's correction."""
-    found: list[FailureClass] = []
+    rows: list[FailureClass] = []
     for ranking in rankings:
         own = _undeclared(ranking, undeclared)
-        found += [own] if own else []
+        rows += [own] if own else []
         matches = {label: rule(ranking) & ranking.judged for label, rule in RULES.items()}
         if (matches["script"] == matches["translation"]).all():
             del matches["script"]  # the same queries
         classes = [_class(label, ranking, mask) for label, mask in matches.items()]
-        found += sorted((one for one in classes if one.failed), key=lambda one: (-one.failed, one.name))
-    return _tested(found)
+        rows += sorted((one for one in classes if one.failed), key=lambda one: (-one.failed, one.name))
+    return _tested(rows)
 
 
 def _undeclared(ranking: Ranking, undeclared: Bools) -> FailureClass | None:
@@ -282,7 +282,7 @@ def _undeclared(ranking: Ranking, undeclared: Bools) -> FailureClass | None:
 
 
 def _class(label: str, ranking: Ranking, mask: Bools) -> FailureClass:
-    failed, found = ranking.judged & ~ranking.found, ranking.judged & ranking.found
+    failed, successes = ranking.judged & ~ranking.found, ranking.judged & ranking.found
     count, failures = int((mask & failed).sum()), int(failed.sum())
     chosen = sorted(np.flatnonzero(mask & failed).tolist(), key=lambda q: ranking.evidence.task.queries.ids[q])
     measured = ranking.measured
@@ -293,8 +293,8 @@ def _class(label: str, ranking: Ranking, mask: Bools) -> FailureClass:
         failures,
         count / max(failures, 1),
         wilson(count, max(failures, 1)),
-        found=int((mask & found).sum()),
-        successes=int(found.sum()),
+        found=int((mask & successes).sum()),
+        successes=int(successes.sum()),
         examples=tuple(failure_example(ranking.evidence.task, [measured], ranking.kind, q) for q in chosen[:SHOWN]),
     )
 

@@ -35,8 +35,8 @@ def relations(evidence: Evidence, rankings: Sequence[Ranking]) -> tuple[tuple[Re
     parts = tuple(_relation(evidence, label, mask, ranks, usable) for label, mask in (("same", same), ("cross", cross)))
     raw: dict[Kind, float] = {}
     if min(sizes) >= FEWEST:
-        for kind, found in ranks.items():
-            one, other = (_shares(evidence, mask & usable[kind], found, FOUND) for mask in (same, cross))
+        for kind, best in ranks.items():
+            one, other = (_shares(evidence, mask & usable[kind], best, FOUND) for mask in (same, cross))
             p = _test(one, other)
             raw |= {} if p is None else {kind: p}
     return parts, dict(zip(raw, holm(list(raw.values())).tolist(), strict=True))
@@ -57,9 +57,9 @@ def pair_ranks(evidence: Evidence, ranking: Ranking) -> Int64:
 def _relation(
     evidence: Evidence, label: str, mask: Bools, ranks: Mapping[Kind, Int64], usable: Mapping[Kind, Bools]
 ) -> Relation:
-    shares = {kind: _shares(evidence, mask & usable[kind], found, FOUND) for kind, found in ranks.items()}
+    shares = {kind: _shares(evidence, mask & usable[kind], best, FOUND) for kind, best in ranks.items()}
     known = {kind: values[~np.isnan(values)] for kind, values in shares.items()}
-    deep = {kind: _shares(evidence, mask & usable[kind], found, SAFEGUARD_DEPTH) for kind, found in ranks.items()}
+    deep = {kind: _shares(evidence, mask & usable[kind], best, SAFEGUARD_DEPTH) for kind, best in ranks.items()}
     return Relation(
         label,
         int(mask.sum()),

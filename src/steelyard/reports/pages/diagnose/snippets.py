@@ -54,8 +54,8 @@ def sentences(text: str) -> list[str]:
     >>> sentences("It rains. Who knows? 下雨了。好。")
     ['It rains.', 'Who knows?', '下雨了。', '好。']
     """
-    found = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
-    return [part for one in found for part in _parts(one)] or [text[:LONGEST]]
+    pieces = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
+    return [part for one in pieces for part in _parts(one)] or [text[:LONGEST]]
 
 
 def _parts(sentence: str) -> Iterator[str]:
@@ -70,13 +70,13 @@ def _parts(sentence: str) -> Iterator[str]:
 
 
 def _terms(policy: Policy, texts: list[str], *, query: bool) -> list[set[str]]:
-    found: list[set[str]] = [set() for _ in texts]
+    terms: list[set[str]] = [set() for _ in texts]
     for analyser, places in policy.groups(texts):
         chosen = [texts[place] for place in places.tolist()]
         tokens = analyser.query_tokens(chosen) if query else analyser.tokens(chosen)
         for owner, number in zip(tokens.owners.tolist(), tokens.numbers.tolist(), strict=True):
-            found[places[owner]].add(tokens.distinct[number])
-    return found
+            terms[places[owner]].add(tokens.distinct[number])
+    return terms
 
 
 def _cut(text: str) -> str:

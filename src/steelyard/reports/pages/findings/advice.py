@@ -202,11 +202,11 @@ def _query_kind(task: TaskValues) -> str:
 
 def improvement(task: TaskValues) -> Iterator[Finding]:
     """Yield where there is most to gain, by measured limits and counterfactual changes."""
-    found = [*_gains(task), *_weaknesses(task), *_changes(task.diagnosis or Diagnosis(), judged_profile(task))]
+    findings = [*_gains(task), *_weaknesses(task), *_changes(task.diagnosis or Diagnosis(), judged_profile(task))]
     profile = judged_profile(task)
-    if not found and profile is not None:
-        found = [finding("no_improvement", label=profile.label)]
-    yield from found
+    if not findings and profile is not None:
+        findings = [finding("no_improvement", label=profile.label)]
+    yield from findings
 
 
 def _gains(task: TaskValues) -> Iterator[Finding]:

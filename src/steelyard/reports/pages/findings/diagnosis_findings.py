@@ -65,8 +65,8 @@ def failed_queries(task: TaskValues) -> dict[Kind, int]:
     failed: dict[Kind, int] = {}
     for one in task.main:
         ranks = one.first_positive
-        found = sum(ranks.get(name, 0) for name in ("1", "2-3", "4-10"))
-        failed[one.kind] = sum(ranks.values()) - found - task.positives.queries_without
+        hits = sum(ranks.get(name, 0) for name in ("1", "2-3", "4-10"))
+        failed[one.kind] = sum(ranks.values()) - hits - task.positives.queries_without
     return failed
 
 
@@ -135,14 +135,14 @@ def limits(task: TaskValues) -> Iterator[Finding]:
         yield finding("unreachable", ceiling=task.ceiling.ndcg_at_10)
     usable = {profile.kind for profile in usable_profiles(task)}
     known = [one for one in diagnosis.limits if one.profile in usable]
-    found = [_limit(one) for one in known]
+    findings = [_limit(one) for one in known]
     best = next((n for n, one in enumerate(known) if task.best and one.profile == task.best.kind), 0)
-    if found:
-        yield found[best]
-    same = [LABELS[one.profile] for n, one in enumerate(known) if n != best and found[n].kind == found[best].kind]
+    if findings:
+        yield findings[best]
+    same = [LABELS[one.profile] for n, one in enumerate(known) if n != best and findings[n].kind == findings[best].kind]
     if same:
         yield finding("limit_same", labels=listed(same))
-    yield from (one for n, one in enumerate(found) if n != best and one.kind != found[best].kind)
+    yield from (one for n, one in enumerate(findings) if n != best and one.kind != findings[best].kind)
 
 
 def _limit(one: Limit) -> Finding:
@@ -224,8 +224,9 @@ def declared_languages(task: TaskValues) -> Iterator[Finding]:
 
     declared = {canonical(code) for code in task.languages}
     sides = (profile.query_languages, profile.document_languages)
-    found = {code for side in sides for code in side if code != "und"}
-    missing, extra = sorted(declared - found), sorted(code for code in found - declared if _clear(code, sides))
+    identified = {code for side in sides for code in side if code != "und"}
+    missing = sorted(declared - identified)
+    extra = sorted(code for code in identified - declared if _clear(code, sides))
     if missing and all(side.get("und", 0.0) <= SOME for side in sides):  # else they may be among the others
         yield finding("language_missing", languages=listed([language_name(code) for code in missing]))
     if extra:

@@ -136,8 +136,8 @@ def limits(group: GroupValues) -> Iterator[Finding]:
     causes: dict[str, list[TaskValues]] = {"group_ranking": [], "group_pool": []}
     for task in group.tasks:
         profile = judged_profile(task)
-        found = task.diagnosis.limits if task.diagnosis else ()
-        limit = next((one for one in found if profile and one.profile == profile.kind), None)
+        bounds = task.diagnosis.limits if task.diagnosis else ()
+        limit = next((one for one in bounds if profile and one.profile == profile.kind), None)
         if limit is not None and max(limit.ranking_loss, limit.pool_loss) >= SOME:
             causes["group_ranking" if limit.ranking_loss >= limit.pool_loss else "group_pool"].append(task)
     for kind, tasks in causes.items():
@@ -186,12 +186,12 @@ def leakage(group: GroupValues) -> Iterator[Finding]:
     yield finding("group_keep_out")
 
 
-def _of_tasks(kinds: tuple[str, str], found: Sequence[TaskValues], group: GroupValues, **values: Any) -> Finding:
+def _of_tasks(kinds: tuple[str, str], affected: Sequence[TaskValues], group: GroupValues, **values: Any) -> Finding:
     """Return a finding about some tasks, which it names, or about all of them."""
     some, every = kinds
-    if len(found) == len(group.tasks) > 1:
+    if len(affected) == len(group.tasks) > 1:
         return Finding(every, values)
-    return Finding(some, {"names": _names(found), **values})
+    return Finding(some, {"names": _names(affected), **values})
 
 
 def _multilingual(task: TaskValues) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ def word_unit(task: TaskValues, what: str = "Queries") -> str:
     """Return what is counted as words: characters or clusters, if nearly all texts are in a script without spaces."""
     profile = task.language_profile
     shares = (profile.query_scripts if what == "Queries" else profile.document_scripts) if profile else {}
-    found = (unit for unit, scripts in UNITS.items() if sum(shares.get(one, 0.0) for one in scripts) >= NEARLY_ALL)
-    return next(found, "words")
+    units = (unit for unit, scripts in UNITS.items() if sum(shares.get(one, 0.0) for one in scripts) >= NEARLY_ALL)
+    return next(units, "words")
 
 
 def counted(number: int, unit: str) -> str:

@@ -26,10 +26,10 @@ _NEVER = 10**9
 
 def failures(task: Task, measured: Sequence[Measured]) -> tuple[FailureMode, ...]:
     """Return the four modes, if their profiles exist, with the clearest queries first."""
-    found = by_kind(measured)
-    if "bm25" not in found or "dense" not in found:
+    profiles = by_kind(measured)
+    if "bm25" not in profiles or "dense" not in profiles:
         return ()
-    ranks = {kind: np.where(one.ranks > 0, one.ranks, _NEVER) for kind, one in found.items() if kind != "other"}
+    ranks = {kind: np.where(one.ranks > 0, one.ranks, _NEVER) for kind, one in profiles.items() if kind != "other"}
     asked = task.qrels.positives > 0
     hit = {kind: (values <= FOUND) & asked for kind, values in ranks.items()}
     bm25, dense = hit["bm25"], hit["dense"]
@@ -71,8 +71,8 @@ def failure_example(task: Task, measured: Sequence[Measured], winner: Kind, quer
     """Return a query with its ranks, the document that `winner` ranks first, and a relevant document."""
     run = by_kind(measured)[winner].profile.run
     top = int(run.rows[query, 0]) if run.depth else -1
-    found = [one for one in measured if one.ranks[query]]
-    finder = min(found, key=lambda one: int(one.ranks[query]), default=None)
+    finders = [one for one in measured if one.ranks[query]]
+    finder = min(finders, key=lambda one: int(one.ranks[query]), default=None)
     # Of several relevant documents, the one with the best rank in any profile.
     positive = int(finder.profile.run.rows[query, finder.ranks[query] - 1]) if finder else positive_row(task, query)
     return FailureExample(

@@ -148,12 +148,12 @@ def focus(
 
 def _gains(reading: Reading, main: Sequence[Measured]) -> tuple[tuple[Bubble, ...], tuple[float, float] | None]:
     """Return queries by overlap and by the lead of BM25 over the dense profile, on a grid, and their correlation."""
-    found = by_kind(main)
+    profiles = by_kind(main)
     known = ~np.isnan(reading.overlap)
-    if "bm25" not in found or "dense" not in found or not known.any():
+    if "bm25" not in profiles or "dense" not in profiles or not known.any():
         return (), None
     overlaps = reading.overlap[known]
-    gains = (found["bm25"].ndcg - found["dense"].ndcg)[known]
+    gains = (profiles["bm25"].ndcg - profiles["dense"].ndcg)[known]
     cells, counts = np.unique(np.rint(np.column_stack((overlaps, gains)) * 10).astype(int), axis=0, return_counts=True)
     grid = tuple(Bubble(x / 10, y / 10, n) for (x, y), n in zip(cells.tolist(), counts.tolist(), strict=True))
     return grid, spearman(overlaps, gains)
@@ -161,15 +161,15 @@ def _gains(reading: Reading, main: Sequence[Measured]) -> tuple[tuple[Bubble, ..
 
 def published_scores(main: Sequence[Measured], context: Context) -> tuple[PublishedScore, ...]:
     """Return our scores and the published ones, for profiles that have both."""
-    found: list[PublishedScore] = []
+    scores: list[PublishedScore] = []
     for one in main:
         for theirs, ours in PUBLISHED.items():
             published = context.published.get(f"{one.kind}_{theirs}")
             here = getattr(one.values, ours)
             if published is not None and here is not None:
                 interval = _of_difference(one.values, ours, published)
-                found.append(PublishedScore(one.kind, ours, here, published, here - published, interval))
-    return tuple(found)
+                scores.append(PublishedScore(one.kind, ours, here, published, here - published, interval))
+    return tuple(scores)
 
 
 def _of_difference(figures: ProfileValues, metric: str, published: float) -> Interval | None:

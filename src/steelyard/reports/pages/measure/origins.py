@@ -96,13 +96,13 @@ def leakage(task: Task, audit: Audit | None, signs: Mapping[str, int]) -> Leakag
 
 
 def _audited(audit: Audit) -> str:
-    found = f"{audit.queries_found:,} queries and {audit.documents_found:,} documents found in {audit.training_data}"
+    counts = f"{audit.queries_found:,} queries and {audit.documents_found:,} documents found in {audit.training_data}"
     more = ", ".join(filter(None, (audit.verdict, audit.method, audit.date)))
-    return f"audited: {found}" + (f" ({more})" if more else "")
+    return f"audited: {counts}" + (f" ({more})" if more else "")
 
 
 def _keep_out(task: Task) -> str:
     rows = task.qrels.rows[(task.qrels.grades > 0) & (task.qrels.rows >= 0)]
-    kept = f"{len(task.queries):,} queries, {int(task.qrels.positives.sum()):,} positive qrels"
+    counts = f"{len(task.queries):,} queries, {int(task.qrels.positives.sum()):,} positive qrels"
     documents = len(np.unique(rows))
-    return f"do not train on this task's {kept} or {documents:,} positive document{'' if documents == 1 else 's'}"
+    return f"do not train on this task's {counts} or {documents:,} positive document{'' if documents == 1 else 's'}"

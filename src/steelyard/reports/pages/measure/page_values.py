@@ -118,9 +118,9 @@ class TaskValues:
         """The language for a table: the declared one, else the one that nearly all queries were identified as."""
         if self.language != UNKNOWN:
             return self.language
-        found = self.language_profile.query_languages if self.language_profile else {}
-        first = next(iter(found), UNDECIDED)
-        return f"{first} (identified)" if first != UNDECIDED and found[first] >= NEARLY_ALL else NOT_RECORDED
+        languages = self.language_profile.query_languages if self.language_profile else {}
+        first = next(iter(languages), UNDECIDED)
+        return f"{first} (identified)" if first != UNDECIDED and languages[first] >= NEARLY_ALL else NOT_RECORDED
 
     def profile(self, kind: Kind) -> ProfileValues | None:
         """Return the profile of that kind."""

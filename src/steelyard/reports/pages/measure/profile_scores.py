@@ -48,9 +48,9 @@ def measure_all(task: Task, profiles: Sequence[Profile]) -> list[Measured]:
     scores = [score(profile.run, task.qrels, [*METRICS, "mrr"]) for profile in profiles]
     names = [f"{i} {metric}" for i in range(len(profiles)) for metric in METRICS]
     values = [one.per_query[metric] for one in scores for metric in METRICS]
-    found = list(stats.intervals(dict(zip(names, values, strict=True))).values())
+    intervals = list(stats.intervals(dict(zip(names, values, strict=True))).values())
     width = len(METRICS)
-    ranges = [dict(zip(METRICS, found[i * width : (i + 1) * width], strict=True)) for i in range(len(profiles))]
+    ranges = [dict(zip(METRICS, intervals[i * width : (i + 1) * width], strict=True)) for i in range(len(profiles))]
     return [_measured(task, *one) for one in zip(profiles, scores, ranges, strict=True)]
 
 
@@ -91,9 +91,9 @@ def rank_classes(ranks: Int64) -> dict[str, int]:
     >>> rank_classes(np.array([1, 2, 0, 50]))
     {'1': 1, '2-3': 1, '4-10': 0, '11-100': 1, 'over 100': 0, 'not found': 1}
     """
-    found = ranks[ranks > 0]
+    hits = ranks[ranks > 0]
     limits = [limit if limit is not None else np.inf for limit in RANKS.values()]
-    counts = np.bincount(np.searchsorted(limits, found), minlength=len(RANKS))
+    counts = np.bincount(np.searchsorted(limits, hits), minlength=len(RANKS))
     return {**dict(zip(RANKS, counts.tolist(), strict=True)), NOT_FOUND: int((ranks == 0).sum())}
 
 

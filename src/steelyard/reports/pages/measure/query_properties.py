@@ -84,13 +84,13 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
     limits = [limit if limit is not None else np.inf for limit in LENGTH_CLASSES.values()]
     classes = np.searchsorted(limits, counts)
     total = max(len(texts), 1)
-    found = Counter(word for word in words if word)
-    ranked = sorted(found, key=lambda word: (-found[word], word))
+    frequency = Counter(word for word in words if word)
+    ranked = sorted(frequency, key=lambda word: (-frequency[word], word))
     sought = [bare for text in task.corpus.texts if (bare := _bare(text))]  # empty texts are not duplicates
     documents = set(sought)
     return Tendencies(
         questions=sum(asked) / total,
-        question_words={word: found[word] for word in ranked[:SHOWN]},
+        question_words={word: frequency[word] for word in ranked[:SHOWN]},
         length_classes={name: float((classes == i).sum()) / total for i, name in enumerate(LENGTH_CLASSES)},
         numbers=sum(any(map(str.isdigit, text)) for text in texts) / total,
         names=_names(texts, reading),
@@ -132,8 +132,8 @@ def _in_place(lowered: str, language: str) -> str:
         return ""
     spaced = f" {' '.join(_SPACED.findall(lowered))} "
     places = {word: spaced.find(f" {word} ") for word in (one.replace("_", " ") for one in IN_PLACE[language].split())}
-    found = {word: place for word, place in places.items() if place >= 0}
-    return min(found, key=lambda word: (found[word], -len(word)), default="")
+    place_of = {word: place for word, place in places.items() if place >= 0}
+    return min(place_of, key=lambda word: (place_of[word], -len(word)), default="")
 
 
 def _names(texts: Sequence[str], reading: Reading) -> float | None:

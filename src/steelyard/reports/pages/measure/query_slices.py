@@ -39,10 +39,10 @@ def parts(task: Task, reading: Reading) -> Iterator[Part]:
         ("languages of the pair", _pair_names(reading, len(task.queries))),
         ("script", reading.query_scripts),
     ):
-        found = list(_named(dimension, names))
-        cut = frozenset(part.queries.tobytes() for part in found)
+        named = list(_named(dimension, names))
+        cut = frozenset(part.queries.tobytes() for part in named)
         if cut not in cuts or dimension == "relation":
-            yield from found
+            yield from named
         cuts |= set() if dimension == "relation" else {cut}
     lengths = np.fromiter(map(len, task.queries.texts), dtype=np.float64, count=len(task.queries))
     low, high = (int(edge) for edge in np.quantile(lengths, [1 / 3, 2 / 3])) if len(lengths) else (0, 0)
@@ -79,8 +79,8 @@ def _pair_names(reading: Reading, queries: int) -> list[str]:
     for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
         sought[query].add(reading.document_languages[row])
     return [
-        pair_name((asked, next(iter(found)) if len(found) == 1 else "several" if found else "none"))
-        for asked, found in zip(reading.query_languages, sought, strict=True)
+        pair_name((language, next(iter(targets)) if len(targets) == 1 else "several" if targets else "none"))
+        for language, targets in zip(reading.query_languages, sought, strict=True)
     ]
 
 
@@ -90,12 +90,12 @@ def _relations(reading: Reading, queries: int) -> list[str]:
     for query, row in zip(reading.pair_queries.tolist(), reading.pair_rows.tolist(), strict=True):
         sought[query].add(reading.document_languages[row])
 
-    def relation(asked: str, found: set[str]) -> str:
-        if UNDECIDED in (asked, *found) or not found:
+    def relation(language: str, targets: set[str]) -> str:
+        if UNDECIDED in (language, *targets) or not targets:
             return UNDECIDED
-        return "same language" if found == {asked} else "both" if asked in found else "another language"
+        return "same language" if targets == {language} else "both" if language in targets else "another language"
 
-    return [relation(asked, found) for asked, found in zip(reading.query_languages, sought, strict=True)]
+    return [relation(language, targets) for language, targets in zip(reading.query_languages, sought, strict=True)]
 
 
 def _named(dimension: str, names: Sequence[str]) -> Iterator[Part]:
@@ -113,8 +113,8 @@ def _parts_queries(sizes: Sequence[int]) -> bool:
     >>> _parts_queries([60, 40]), _parts_queries([100]), _parts_queries([98, 1, 1])
     (True, False, False)
     """
-    beside = sum(sizes) - max(sizes, default=0)
-    return beside >= FEW or (beside > 0 and sum(sizes) < FEWEST)
+    others = sum(sizes) - max(sizes, default=0)
+    return others >= FEW or (others > 0 and sum(sizes) < FEWEST)
 
 
 def slices(
@@ -127,10 +127,10 @@ def slices(
     if not measured:
         return ()
     odd = np.zeros(len(task.queries), dtype=bool) if affected is None else affected
-    found = list(parts(task, reading))
-    figures = [_figures(part, measured) for part in found]
-    rest = _adjusted([_against_rest(part, measured, odd) for part in found])
-    leads = _adjusted(_leads(found, figures, measured))
+    all_parts = list(parts(task, reading))
+    figures = [_figures(part, measured) for part in all_parts]
+    rest = _adjusted([_against_rest(part, measured, odd) for part in all_parts])
+    leads = _adjusted(_leads(all_parts, figures, measured))
     return tuple(
         replace(
             one,
@@ -138,7 +138,7 @@ def slices(
             rest_p_values=apart,
             undeclared=bool(odd[part.queries].mean() > MOST),
         )
-        for part, one, lead, apart in zip(found, figures, leads, rest, strict=True)
+        for part, one, lead, apart in zip(all_parts, figures, leads, rest, strict=True)
     )
 
 
@@ -186,7 +186,7 @@ def _against_rest(part: Part, measured: Sequence[Measured], odd: npt.NDArray[np.
 
 
 def _leads(
-    found: Sequence[Part], figures: Sequence[SliceValues], measured: Sequence[Measured]
+    all_parts: Sequence[Part], figures: Sequence[SliceValues], measured: Sequence[Measured]
 ) -> list[dict[Kind, float]]:
     """Return p-values of the best profile of each slice against the others, for slices that are large enough.
 
@@ -194,14 +194,14 @@ def _leads(
     """
     values = by_kind(measured)
     slots, columns = [], []
-    for i, (part, one) in enumerate(zip(found, figures, strict=True)):
+    for i, (part, one) in enumerate(zip(all_parts, figures, strict=True)):
         for kind in values if len(part.queries) >= FEWEST else ():
             if kind != one.best:
                 column = np.zeros(len(measured[0].ndcg))
                 column[part.queries] = (values[one.best].ndcg - values[kind].ndcg)[part.queries]
                 slots.append((i, kind))
                 columns.append(column)
-    leads: list[dict[Kind, float]] = [{} for _ in found]
+    leads: list[dict[Kind, float]] = [{} for _ in all_parts]
     for (i, kind), p in zip(slots, randomisation(columns), strict=True):
         leads[i][kind] = p
     return leads

@@ -86,11 +86,11 @@ def _token_counts(texts: Sequence[str], home: Path) -> npt.NDArray[np.int64]:
     key = hashlib.blake2b(_tokenizer_file().read_bytes(), digest_size=16)
     for text in sound:
         key.update(len(text).to_bytes(8, "little") + text)
-    kept = home / "pages" / "tokens" / f"{key.hexdigest()}.json"
-    counts = read_cached(kept).get("counts")
+    path = home / "pages" / "tokens" / f"{key.hexdigest()}.json"
+    counts = read_cached(path).get("counts")
     if not (isinstance(counts, list) and len(counts) == len(texts) and all(type(count) is int for count in counts)):
         counts = [len(pieces) for pieces in _tokenizer().encode([text.decode("utf-8") for text in sound])]
-        write_cached(kept, {"tokenizer": TOKENIZER, "counts": counts})
+        write_cached(path, {"tokenizer": TOKENIZER, "counts": counts})
     return np.array(counts, dtype=np.int64)
 
 

@@ -105,7 +105,7 @@ def _holds(statement: str, number: str, label: str, metric: str) -> bool:
     lowered = statement.casefold()
     if (label and label.casefold() not in lowered) or (metric and metric.casefold() not in lowered):
         return False
-    return any(_equal(number, found[0]) for found in _NUMBER.finditer(statement))
+    return any(_equal(number, match[0]) for match in _NUMBER.finditer(statement))
 
 
 def _equal(drafted: str, known: str) -> bool:

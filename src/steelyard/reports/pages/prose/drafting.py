@@ -79,7 +79,7 @@ class Writer:
         known = statements(task, page)
         written = self._ask(known)
         facts = facts_of(task, known)
-        kept: list[NoteText] = []
+        notes: list[NoteText] = []
         dropped: list[DroppedSentence] = []
         for heading in SECTIONS:
             paragraphs = []
@@ -89,10 +89,10 @@ class Writer:
                 paragraphs.append(" ".join(one for one, reason in sentences if not reason))
             text = "\n\n".join(filter(None, paragraphs))
             if text:
-                kept.append(
+                notes.append(
                     NoteText(heading, text, f"Drafted by {self.model}, checked against the values of this page")
                 )
-        return Draft(self.model, task.made_from, tuple(kept), tuple(dropped))
+        return Draft(self.model, task.made_from, tuple(notes), tuple(dropped))
 
     def _ask(self, facts: list[str]) -> Mapping[str, str]:
         content = f"Headings: {json.dumps(SECTIONS)}\n\nFacts:\n" + "\n".join(f"- {one}" for one in facts)
@@ -170,5 +170,5 @@ def _names(task: TaskValues) -> Iterator[str]:
 def task_languages(task: TaskValues) -> set[str]:
     """Return the codes of the languages that the task declares or that were identified."""
     profile = task.language_profile
-    found = {*profile.query_languages, *profile.document_languages} if profile else set()
-    return ({*task.languages} | found) - {"und"}
+    identified = {*profile.query_languages, *profile.document_languages} if profile else set()
+    return ({*task.languages} | identified) - {"und"}

@@ -69,10 +69,10 @@ def with_notes(page: Page, notes: Sequence[NoteText]) -> Page:
 def similar_headings(page: Page, notes: Sequence[NoteText]) -> dict[str, str]:
     """Return the headings of notes that are not on the page but nearly are, with that of the page."""
     known = {one.heading.casefold(): one.heading for one in page.sections}
-    found = {}
+    similar = {}
     for note in notes:
         name = note.heading.casefold()
         near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.8) if name not in known else []
         if near:
-            found[note.heading] = known[near[0]]
-    return found
+            similar[note.heading] = known[near[0]]
+    return similar

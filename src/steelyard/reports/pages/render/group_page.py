@@ -53,7 +53,7 @@ def _published(group: GroupValues) -> Table | None:
     """Return nDCG@10 of all tasks and the published scores."""
     rows = []
     for task in group.tasks:
-        for one in (found for found in task.published if found.metric == "ndcg_at_10"):
+        for one in (score for score in task.published if score.metric == "ndcg_at_10"):
             label = LABELS[one.kind]
             scores = (tables.decimals(one.here), tables.decimals(one.published))
             rows.append((task.task, label, *scores, tables.signed(one.difference, one.interval)))

@@ -115,8 +115,8 @@ def group_scores(group: GroupValues) -> Picture | None:
         return None
     dots = []
     for task in group.tasks:
-        found = (task.profile(kind) for kind in kinds)
-        dots.append([None if one is None else _dot(one, "ndcg_at_10") for one in found])
+        profiles = (task.profile(kind) for kind in kinds)
+        dots.append([None if one is None else _dot(one, "ndcg_at_10") for one in profiles])
     labels = tuple(LABELS[kind] for kind in kinds)
     caption = f"nDCG@10 of the tasks of {group.name} by profile, with 95 % intervals where values by query are known."
     return Picture("scores", caption, dot_plot([task.task for task in group.tasks], labels, dots, caption), labels)

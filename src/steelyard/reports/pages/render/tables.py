@@ -199,16 +199,16 @@ def example_data(task: TaskValues) -> Table | None:
     return table(("Query", "Positive document"), rows)
 
 
-def sources(found: Sequence[Source], first: str = "Title") -> Table | None:
+def sources(cited: Sequence[Source], first: str = "Title") -> Table | None:
     """Return the sources of the data."""
-    return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in found))
+    return table((first, "Year", "Type", "URL"), ((one.title, one.year, one.type, one.url) for one in cited))
 
 
-def bibtex(found: Sequence[Source]) -> Code | None:
+def bibtex(cited: Sequence[Source]) -> Code | None:
     """Return the BibTeX entries of the sources; those of several tasks may have the same key, which gets a number."""
     keys: Counter[str] = Counter()
     entries = []
-    for entry in dict.fromkeys(one.bibtex for one in found if one.bibtex):
+    for entry in dict.fromkeys(one.bibtex for one in cited if one.bibtex):
         head, comma, rest = entry.partition(",")
         keys[head] += 1
         entries.append(f"{head}{f'-{keys[head]}' if keys[head] > 1 else ''}{comma}{rest}")

@@ -194,15 +194,15 @@ class OpenSearchRetriever:
             if refusal.status != 403:
                 raise
             return f"{self.plan.dialect.name}, version not accessible"
-        found = "opensearch" if version.get("distribution") == "opensearch" else "elasticsearch"
-        if found != self.plan.dialect.name:
+        product = "opensearch" if version.get("distribution") == "opensearch" else "elasticsearch"
+        if product != self.plan.dialect.name:
             raise UsageError(
-                f"the server at {self.address} must be {self.plan.dialect.name}, got {found}",
-                hint=f"write {found}:{self.address}",
+                f"the server at {self.address} must be {self.plan.dialect.name}, got {product}",
+                hint=f"write {product}:{self.address}",
                 expected=self.plan.dialect.name,
-                found=found,
+                found=product,
             )
-        return f"{found} {version.get('number', 'of unknown version')}"
+        return f"{product} {version.get('number', 'of unknown version')}"
 
     def _count(self, client: SearchClient, index: str) -> int:
         try:
