@@ -23,15 +23,15 @@ def make(evaluation: int, rows: int) -> Data:
     steps = np.cumsum(1 / np.arange(10, len(vocabulary) + 10))
     drawn = np.searchsorted(steps / steps[-1], rng.random((evaluation + rows, 100))).clip(max=len(vocabulary) - 1)
     texts = [" ".join(vocabulary[row]) for row in drawn]
-    kept, training = texts[:evaluation], texts[evaluation:]
+    evaluated, training = texts[:evaluation], texts[evaluation:]
     for number in range(0, rows, 10):
-        words = kept[number // 10 % evaluation].split()
+        words = evaluated[number // 10 % evaluation].split()
         for place in rng.integers(0, 100, number // 10 % 11).tolist():
             words[place] = f"edit{place}"
         training[number] = " ".join(words)
     path = Path(tempfile.mkdtemp()) / "training.jsonl"
     path.write_text("".join(json.dumps({"id": n, "text": text}) + "\n" for n, text in enumerate(training)), "utf-8")
-    return kept, path, rows
+    return evaluated, path, rows
 
 
 def ours(data: Data) -> Callable[[], dict[str, float]]:

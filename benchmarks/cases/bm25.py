@@ -30,16 +30,16 @@ Data = tuple[list[str], list[str], np.ndarray, str]
 
 def words(count: int, script: str, rng: np.random.Generator) -> list[str]:
     """Return distinct word-like strings; frequent words are short, as in every language."""
-    found: dict[str, None] = {}
-    while len(found) < count:
-        size = 1 + int(min(3, np.log10(len(found) + 1) * 0.75 + rng.random()))
+    vocabulary: dict[str, None] = {}
+    while len(vocabulary) < count:
+        size = 1 + int(min(3, np.log10(len(vocabulary) + 1) * 0.75 + rng.random()))
         if script in CHARACTERS:
             word = "".join(map(chr, rng.integers(*CHARACTERS[script], size if script != "th" else size + 2)))
         else:
             consonants, vowels = ALPHABETS[script]
             word = "".join(rng.choice(list(part)) for _ in range(size) for part in (consonants, vowels))
-        found[word] = None
-    return list(found)
+        vocabulary[word] = None
+    return list(vocabulary)
 
 
 def make(documents: int, queries: int, script: str) -> Data:
@@ -78,9 +78,9 @@ def drawn_texts(documents: int, queries: int, script: str) -> Data:
     return texts, asked, rows, script
 
 
-def _check(rows: np.ndarray, found: np.ndarray) -> dict[str, float]:
+def _check(rows: np.ndarray, ranked: np.ndarray) -> dict[str, float]:
     """Return nDCG@10 of the document that a query was made from."""
-    return {"ndcg_at_10": float(((found[:, :10] == rows[:, None]) / np.log2(np.arange(10) + 2)).sum(axis=1).mean())}
+    return {"ndcg_at_10": float(((ranked[:, :10] == rows[:, None]) / np.log2(np.arange(10) + 2)).sum(axis=1).mean())}
 
 
 def ours(data: Data) -> Callable[[], dict[str, float]]:
@@ -156,11 +156,11 @@ def with_tantivy(data: Data) -> Callable[[], dict[str, float]]:
         writer.wait_merging_threads()
         index.reload()
         searcher = index.searcher()
-        found = np.full((len(asked), 10), -1)
+        ranked = np.full((len(asked), 10), -1)
         for place, query in enumerate(asked):
             hits = searcher.search(index.parse_query(query, ["body"]), K).hits
-            found[place, : min(10, len(hits))] = [searcher.doc(address)["row"][0] for _, address in hits[:10]]
-        return _check(rows, found)
+            ranked[place, : min(10, len(hits))] = [searcher.doc(address)["row"][0] for _, address in hits[:10]]
+        return _check(rows, ranked)
 
     return work
 
@@ -172,8 +172,8 @@ def with_rank_bm25(data: Data) -> Callable[[], dict[str, float]]:
 
     def work() -> dict[str, float]:
         index = BM25Okapi([text.split() for text in texts])
-        found = np.stack([np.argsort(-index.get_scores(query.split()), kind="stable")[:K] for query in asked])
-        return _check(rows, found)
+        ranked = np.stack([np.argsort(-index.get_scores(query.split()), kind="stable")[:K] for query in asked])
+        return _check(rows, ranked)
 
     return work
 

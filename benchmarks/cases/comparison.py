@@ -28,7 +28,7 @@ def with_scipy(scores: np.ndarray) -> Callable[[], dict[str, float]]:
     from scipy import stats
 
     def test(first: np.ndarray, second: np.ndarray) -> float:
-        found = stats.permutation_test(
+        result = stats.permutation_test(
             (first, second),
             lambda x, y, axis: np.mean(x - y, axis=axis),
             permutation_type="samples",
@@ -36,7 +36,7 @@ def with_scipy(scores: np.ndarray) -> Callable[[], dict[str, float]]:
             n_resamples=10_000,
             rng=np.random.default_rng(0),
         )
-        return float(found.pvalue)
+        return float(result.pvalue)
 
     def work() -> dict[str, float]:
         values = [test(scores[i], scores[j]) for i in range(len(scores)) for j in range(i + 1, len(scores))]

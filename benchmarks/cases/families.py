@@ -20,15 +20,15 @@ def make(family: str, documents: int, queries: int) -> Data:
     """Return a task whose judgements are binary, the encoding of every text, and the products that a search needs."""
     task = retrieval(documents, queries, highest=1)
     draw = np.random.default_rng(11)
-    found: Encodings = {}
+    encodings: Encodings = {}
     for text in task.corpus.texts:
-        found[text] = _document(family, draw)
+        encodings[text] = _document(family, draw)
     for number, text in enumerate(task.queries.texts):
-        near = [found[task.corpus.texts[row]] for row in task.qrels.rows_of(number)]
-        found[text] = _query(family, near, draw)
-    tokens = [sum(len(found[text]) for text in texts) for texts in (task.corpus.texts, task.queries.texts)]
+        near = [encodings[task.corpus.texts[row]] for row in task.qrels.rows_of(number)]
+        encodings[text] = _query(family, near, draw)
+    tokens = [sum(len(encodings[text]) for text in texts) for texts in (task.corpus.texts, task.queries.texts)]
     gflop = 2e-9 * DIMENSION[family] * (tokens[0] * tokens[1] if family == "late" else documents * queries)
-    return family, task, found, gflop
+    return family, task, encodings, gflop
 
 
 def _document(family: str, draw: np.random.Generator) -> np.ndarray:
@@ -60,11 +60,11 @@ def _csr(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return offsets, np.concatenate([columns for columns, _ in summed]), np.concatenate(weights).astype(np.float32)
 
 
-def _blocks(family: str, task: Any, found: Encodings) -> dict[str, Any]:
+def _blocks(family: str, task: Any, encodings: Encodings) -> dict[str, Any]:
     """Return the encodings of documents and queries as a model returns them: one matrix, or a list of matrices."""
     blocks: dict[str, Any] = {}
     for role, texts in (("document", task.corpus.texts), ("query", task.queries.texts)):
-        parts = [found[text] for text in texts]
+        parts = [encodings[text] for text in texts]
         blocks[role] = np.stack(parts) if family == "dense" else _csr(parts) if family == "sparse" else parts
     return blocks
 
@@ -89,8 +89,8 @@ def ours(data: Data) -> Callable[[], dict[str, float]]:
     from steelyard.retrievers.late import LateRetriever
     from steelyard.retrievers.sparse import SparseRetriever
 
-    family, task, found, gflop = data
-    blocks, rows = _blocks(family, task, found), _rows(task)
+    family, task, encodings, gflop = data
+    blocks, rows = _blocks(family, task, encodings), _rows(task)
     if family == "sparse":
         blocks = {role: _matrix(one) for role, one in blocks.items()}
 
@@ -135,9 +135,9 @@ def with_sentence_transformers(data: Data) -> Callable[[], dict[str, float]]:
     from sentence_transformers.sparse_encoder.evaluation import SparseInformationRetrievalEvaluator
     from sentence_transformers.util import SimilarityFunction
 
-    family, task, found, _ = data
+    family, task, encodings, _ = data
     name = {"dense": "cosine", "sparse": "dot", "late": "maxsim"}[family]
-    blocks = {role: _tensor(family, one) for role, one in _blocks(family, task, found).items()}
+    blocks = {role: _tensor(family, one) for role, one in _blocks(family, task, encodings).items()}
     rows = _rows(task)
 
     def given(texts: Sequence[str], role: str) -> Any:

@@ -57,8 +57,8 @@ def with_pytrec_eval(data: Data) -> Callable[[], dict[str, float]]:
     qrels, run = dictionaries(data)
 
     def work() -> dict[str, float]:
-        found = pytrec_eval.RelevanceEvaluator(qrels, MEASURES).evaluate(run)
-        return {"ndcg_at_10": float(np.mean([one["ndcg_cut_10"] for one in found.values()]))}
+        scores = pytrec_eval.RelevanceEvaluator(qrels, MEASURES).evaluate(run)
+        return {"ndcg_at_10": float(np.mean([one["ndcg_cut_10"] for one in scores.values()]))}
 
     return work
 
@@ -70,8 +70,8 @@ def with_mteb(data: Data) -> Callable[[], dict[str, float]]:
     qrels, run = dictionaries(data)
 
     def work() -> dict[str, float]:
-        found = calculate_retrieval_scores(run, qrels, list(CUTOFFS))
-        return {"ndcg_at_10": float(found.ndcg["NDCG@10"])}
+        scores = calculate_retrieval_scores(run, qrels, list(CUTOFFS))
+        return {"ndcg_at_10": float(scores.ndcg["NDCG@10"])}
 
     return work
 
@@ -80,11 +80,11 @@ def with_ranx(data: Data) -> Callable[[], dict[str, float]]:
     from ranx import Qrels, Run, evaluate
 
     qrels, run = dictionaries(data)
-    judged, found = Qrels(qrels), Run(run)
+    judged, ranked = Qrels(qrels), Run(run)
     names = [f"{name}@{cut}" for name in ("ndcg", "map", "recall", "precision", "hit_rate") for cut in CUTOFFS]
-    evaluate(judged, found, names)  # compiles
-    judged, found = Qrels(qrels), Run(run)
-    return lambda: {"ndcg_at_10": float(evaluate(judged, found, names)["ndcg@10"])}
+    evaluate(judged, ranked, names)  # compiles
+    judged, ranked = Qrels(qrels), Run(run)
+    return lambda: {"ndcg_at_10": float(evaluate(judged, ranked, names)["ndcg@10"])}
 
 
 def with_ir_measures(data: Data) -> Callable[[], dict[str, float]]:

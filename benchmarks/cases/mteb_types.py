@@ -76,9 +76,9 @@ def with_mteb(data: Data) -> Callable[[], dict[str, float]]:
         def encode(self, inputs: Any, **_: Any) -> np.ndarray:
             return np.concatenate([lookup(batch["text"]) for batch in inputs])
 
-    model, there, split = LookupEncoder(), as_mteb_task(task), task.info.split
+    model, peer_task, split = LookupEncoder(), as_mteb_task(task), task.info.split
 
-    def work(one: Any = there) -> dict[str, float]:
+    def work(one: Any = peer_task) -> dict[str, float]:
         done = mteb.evaluate(model, [one], cache=None, show_progress_bar=False, co2_tracker=False)
         return {"main_score": float(done.task_results[0].scores[split][0]["main_score"])}
 

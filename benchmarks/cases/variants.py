@@ -56,11 +56,11 @@ def ours(data: Data) -> Callable[[], dict[str, float]]:
     shared.queries(asked)
 
     def work() -> dict[str, float]:
-        found = []
+        scores = []
         for variant in variants:
             retriever = DenseRetriever("dense:given", shared.encoder, None, variant, None, shared)
-            found.append(score(retriever.index(corpus, TaskInfo("Given/task")).search(asked, K), qrels).means)
-        return {"float_ndcg": float(found[0]["ndcg_at_10"])}
+            scores.append(score(retriever.index(corpus, TaskInfo("Given/task")).search(asked, K), qrels).means)
+        return {"float_ndcg": float(scores[0]["ndcg_at_10"])}
 
     return work
 
@@ -91,20 +91,20 @@ def with_sentence_transformers(data: Data) -> Callable[[], dict[str, float]]:
         return np.take_along_axis(rows, np.argsort(-exact, axis=1)[:, :K], axis=1)
 
     def work() -> dict[str, float]:
-        found = []
+        values = []
         for size in DIMENSIONS:
             some, asked = documents[:, :size], queries[:, :size]
             some = some / np.linalg.norm(some, axis=1, keepdims=True)
             asked = asked / np.linalg.norm(asked, axis=1, keepdims=True)
-            found.append(ndcg(top(asked @ some.T, K)))
+            values.append(ndcg(top(asked @ some.T, K)))
             codes = quantize_embeddings(some, "int8", calibration_embeddings=some)
             scores = asked @ codes.astype(np.float32).T
-            found += [ndcg(top(scores, K)), ndcg(rescored(top(scores, 4 * K), asked, some))]
+            values += [ndcg(top(scores, K)), ndcg(rescored(top(scores, 4 * K), asked, some))]
             index = faiss.IndexBinaryFlat(size)
             index.add(quantize_embeddings(some, "ubinary"))
             _, rows = index.search(quantize_embeddings(asked, "ubinary"), 4 * K)
-            found += [ndcg(rows), ndcg(rescored(rows, asked, some))]
-        return {"float_ndcg": found[0]}
+            values += [ndcg(rows), ndcg(rescored(rows, asked, some))]
+        return {"float_ndcg": values[0]}
 
     return work
 

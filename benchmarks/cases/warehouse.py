@@ -61,8 +61,8 @@ def ours(folder: Path) -> Callable[[], dict[str, float]]:
     def work() -> dict[str, float]:
         warehouse = Path(tempfile.mkdtemp()) / "warehouse"
         import_results([folder], warehouse)
-        found = query(warehouse, "SELECT count(DISTINCT model) AS models FROM mart_model_task")
-        return {"models": float(found.column("models")[0].as_py())}
+        table = query(warehouse, "SELECT count(DISTINCT model) AS models FROM mart_model_task")
+        return {"models": float(table.column("models")[0].as_py())}
 
     return work
 

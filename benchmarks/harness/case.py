@@ -93,8 +93,8 @@ def all_cases() -> list[Case]:
     >>> len({case.name for case in all_cases()}) == len(all_cases())
     True
     """
-    found = []
+    cases = []
     for path in sorted(FOLDER.glob("[a-z]*.py")):
         module = importlib.import_module(f"cases.{path.stem}")
-        found += [Case(**{**vars(case), "module": path.stem}) for case in module.CASES]
-    return sorted(found, key=lambda case: (case.row, case.name))
+        cases += [Case(**{**vars(case), "module": path.stem}) for case in module.CASES]
+    return sorted(cases, key=lambda case: (case.row, case.name))

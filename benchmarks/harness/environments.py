@@ -61,14 +61,14 @@ def requirements_of(environment: str) -> list[str]:
     >>> requirements_of("statistics")
     ['numpy', 'scipy']
     """
-    found = []
+    requirements = []
     for one in ENVIRONMENTS[environment]:
         if one == PROJECT_DEPENDENCIES:
             with (PROJECT / "pyproject.toml").open("rb") as file:
-                found += tomllib.load(file)["project"]["dependencies"]
+                requirements += tomllib.load(file)["project"]["dependencies"]
         else:
-            found.append(one)
-    return found
+            requirements.append(one)
+    return requirements
 
 
 @cache
@@ -146,5 +146,5 @@ def versions(environment: str, *, here: bool = False) -> dict[str, str]:
     names = "{one.name.lower().replace('_', '-'): one.version for one in metadata.distributions()}"
     code = f"import json; from importlib import metadata; print(json.dumps({names}))"
     done = subprocess.run([python_of(environment, here=here), "-c", code], check=True, capture_output=True, text=True)
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    packages: dict[str, str] = json.loads(done.stdout)
+    return packages

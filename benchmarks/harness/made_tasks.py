@@ -88,11 +88,11 @@ def table_of(task: Any) -> dict[str, np.ndarray]:
         return vectors_for([text for problem in task.problems for text in problem.texts], 256)
     if not isinstance(task, Task):
         return vectors_for(texts_of(task), 384)
-    found = vectors_for([*task.corpus.texts, *task.queries.texts], 384)
+    vectors = vectors_for([*task.corpus.texts, *task.queries.texts], 384)
     for number, query in enumerate(task.queries.texts):
-        near = [found[task.corpus.texts[row]] for row in task.qrels.rows_of(number)]
-        found[query] = np.mean(near, axis=0) + 0.3 * found[query]
-    return found
+        near = [vectors[task.corpus.texts[row]] for row in task.qrels.rows_of(number)]
+        vectors[query] = np.mean(near, axis=0) + 0.3 * vectors[query]
+    return vectors
 
 
 class Lookup:

@@ -59,7 +59,7 @@ def summary(case: Case, runs: dict[str, list[dict[str, Any]]], failures: dict[st
             }
             for key in ("seconds", "cpu", "peak_mb", "before_mb")
         } | {"runs": len(done), "checks": done[-1]["checks"]}
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "row": case.row,
         "name": case.name,
         "title": case.title,
@@ -74,19 +74,19 @@ def summary(case: Case, runs: dict[str, list[dict[str, Any]]], failures: dict[st
     ours = contestants[case.ours.name]
     peers = {name: one for name, one in contestants.items() if name != case.ours.name and "failed" not in one}
     if "failed" in ours:
-        return found | {"void": f"{case.ours.name}: {ours['failed']}"}
+        return facts | {"void": f"{case.ours.name}: {ours['failed']}"}
     if not peers:
-        return found | ({"void": "no other contestant finished"} if len(contestants) > 1 else {})
-    found["difference"] = max(_difference(ours["checks"], one["checks"]) for one in peers.values())
-    if not found["difference"] <= case.tolerance:
-        found["void"] = f"the answers differ by {found['difference']:.3g} (at most {case.tolerance:g} is allowed)"
-    found["ratios"] = {name: one[case.by]["median"] / ours[case.by]["median"] for name, one in peers.items()}
-    found["against"] = case.against or min(found["ratios"], key=lambda name: found["ratios"][name])
-    if found["against"] not in found["ratios"]:
-        return found | {"void": f"{found['against']} did not finish"}
-    found["ratio"] = found["ratios"][found["against"]]
-    found["memory_ratio"] = min(one["peak_mb"]["median"] for one in peers.values()) / ours["peak_mb"]["median"]
-    return found
+        return facts | ({"void": "no other contestant finished"} if len(contestants) > 1 else {})
+    facts["difference"] = max(_difference(ours["checks"], one["checks"]) for one in peers.values())
+    if not facts["difference"] <= case.tolerance:
+        facts["void"] = f"the answers differ by {facts['difference']:.3g} (at most {case.tolerance:g} is allowed)"
+    facts["ratios"] = {name: one[case.by]["median"] / ours[case.by]["median"] for name, one in peers.items()}
+    facts["against"] = case.against or min(facts["ratios"], key=lambda name: facts["ratios"][name])
+    if facts["against"] not in facts["ratios"]:
+        return facts | {"void": f"{facts['against']} did not finish"}
+    facts["ratio"] = facts["ratios"][facts["against"]]
+    facts["memory_ratio"] = min(one["peak_mb"]["median"] for one in peers.values()) / ours["peak_mb"]["median"]
+    return facts
 
 
 def _difference(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
@@ -112,13 +112,13 @@ def _run(case: Case, one: Contestant, here: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="steelyard-bench-", ignore_cleanup_errors=True) as folder:
         lines = _output(words, folder, case.seconds)
     try:
-        found: dict[str, Any] = json.loads(lines[-1])
+        facts: dict[str, Any] = json.loads(lines[-1])
         if command:
             checks = json.loads(lines[-2])["checks"] if len(lines) > 1 and lines[-2].startswith('{"checks"') else {}
-            found |= {"before_mb": 0.0, "checks": checks}
+            facts |= {"before_mb": 0.0, "checks": checks}
     except (ValueError, IndexError) as error:
         raise Failed("printed no measurement") from error
-    return found
+    return facts
 
 
 def _output(words: list[str], folder: str, seconds: float) -> list[str]:

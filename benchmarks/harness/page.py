@@ -124,14 +124,14 @@ def problem(case: dict[str, Any]) -> str:
         return f"void: {case['void']}"
     if "ratio" not in case:
         return ""
-    found = []
+    problems = []
     if _slower(case):
-        found.append("slower than " + ", ".join(f"{name} ({case['ratios'][name]:.2f} x)" for name in _slower(case)))
+        problems.append("slower than " + ", ".join(f"{name} ({case['ratios'][name]:.2f} x)" for name in _slower(case)))
     if _misses(case):
-        found.append(f"{case['ratio']:.2f} x {case['against']}, target {case['target']:.3g} x")
+        problems.append(f"{case['ratio']:.2f} x {case['against']}, target {case['target']:.3g} x")
     if case["memory_ratio"] < MEMORY:
-        found.append(f"uses {1 / case['memory_ratio']:.2f} x the memory of the smallest peer")
-    return "; ".join(found)
+        problems.append(f"uses {1 / case['memory_ratio']:.2f} x the memory of the smallest peer")
+    return "; ".join(problems)
 
 
 MEMORY = 0.99

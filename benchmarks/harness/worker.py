@@ -54,11 +54,11 @@ def main() -> None:
     start, cpu = time.perf_counter(), cpu_seconds()
     checks = work()
     seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu
-    found = {"seconds": seconds, "cpu": cpu, "peak_mb": peak_megabytes(), "before_mb": before, "checks": checks or {}}
+    facts = {"seconds": seconds, "cpu": cpu, "peak_mb": peak_megabytes(), "before_mb": before, "checks": checks or {}}
     if isinstance(checks, dict) and "measured_seconds" in checks:  # the work measured an inner part by itself
-        found["seconds"] = found["cpu"] = checks.pop("measured_seconds")
+        facts["seconds"] = facts["cpu"] = checks.pop("measured_seconds")
     sys.stdout.flush()
-    os.write(1, b"\n" + json.dumps(found).encode() + b"\n")
+    os.write(1, b"\n" + json.dumps(facts).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -108,14 +108,14 @@ def planted(flat: list[tuple[list[str], list[str]]], row: int) -> str:
 
 def expected(rows: int) -> set[tuple[str, str, str]]:
     """Return the task, part and id of every planted text."""
-    found = set()
+    matches = set()
     for row in range(0, rows, EDITED):
         name = f"made/t{(row // EDITED) % TASKS:03}"
         if row % VERBATIM == 0:
-            found.add((name, "queries", f"q{(row // VERBATIM) % QUERIES}"))
+            matches.add((name, "queries", f"q{(row // VERBATIM) % QUERIES}"))
         else:
-            found.add((name, "positives", f"d{(row // EDITED) % POSITIVES}"))
-    return found
+            matches.add((name, "positives", f"d{(row // EDITED) % POSITIVES}"))
+    return matches
 
 
 def child(path: Path, rows: int) -> None:
@@ -130,7 +130,7 @@ def child(path: Path, rows: int) -> None:
     result = audit(made, path)
     seconds, processor = time.perf_counter() - start, time.process_time() - used
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = {(match.task, match.part, match.id) for match in result.matches}
+    matches = {(match.task, match.part, match.id) for match in result.matches}
     wanted = expected(rows)
     facts = {
         "rows": rows,
@@ -142,8 +142,8 @@ def child(path: Path, rows: int) -> None:
         "before_mb": round(before),
         "making_the_tasks_s": round(making, 1),
         "planted": len(wanted),
-        "missed": len(wanted - found),
-        "not_planted": len(found - wanted),
+        "missed": len(wanted - matches),
+        "not_planted": len(matches - wanted),
     }
     print(json.dumps(facts))
 

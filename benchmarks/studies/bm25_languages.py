@@ -45,10 +45,10 @@ def languages_of(ids: Sequence[str]) -> list[str]:
 
 
 def line(name: str, side: str, true: Sequence[str], by_pages: Sequence[str], by_bm25: Sequence[str]) -> str:
-    def shares(found: Sequence[str]) -> str:
-        told = [(a, b) for a, b in zip(true, found, strict=True) if b != UNDECIDED]
-        right = sum(a == b for a, b in told)
-        return f"{len(told) / len(true):.3f} | {right / len(told) if told else float('nan'):.4f}"
+    def shares(identified: Sequence[str]) -> str:
+        decided = [(a, b) for a, b in zip(true, identified, strict=True) if b != UNDECIDED]
+        right = sum(a == b for a, b in decided)
+        return f"{len(decided) / len(true):.3f} | {right / len(decided) if decided else float('nan'):.4f}"
 
     return f"| {name} | {side} | {len(true):,} | {shares(by_pages)} | {shares(by_bm25)} |"
 
@@ -67,7 +67,7 @@ def show(name: str, task: Task, queries: Sequence[str], documents: Sequence[str]
 def messages(folder: Path) -> dict[str, list[str]]:
     """Sentences by language; English is what was translated."""
     several = {code for codes in LANGUAGES_OF.values() if len(codes) > 1 for code in codes}
-    found: dict[str, set[str]] = {}
+    by_code: dict[str, set[str]] = {}
     for path in sorted(folder.glob("*/LC_MESSAGES/*.mo")):
         name = path.parts[-3]
         if "@" in name or canonical(name) not in several or path.name.startswith("iso_"):
@@ -81,21 +81,21 @@ def messages(folder: Path) -> dict[str, list[str]]:
             asked = key[0] if isinstance(key, tuple) else key
             for code, sentence in ((canonical(name), text), ("en", asked)):
                 if text != asked and not _PROGRAM.search(sentence) and 5 <= len(sentence.split()) <= 15:
-                    found.setdefault(code, set()).add(" ".join(sentence.split()))
-    return {code: random.Random(code).sample(sorted(all_), min(300, len(all_))) for code, all_ in found.items()}
+                    by_code.setdefault(code, set()).add(" ".join(sentence.split()))
+    return {code: random.Random(code).sample(sorted(all_), min(300, len(all_))) for code, all_ in by_code.items()}
 
 
 def tutors(folder: Path) -> dict[str, list[str]]:
     """The sentences of lessons that were not looked at when anything was chosen."""
     several = {code for codes in LANGUAGES_OF.values() if len(codes) > 1 for code in codes}
-    found: dict[str, list[str]] = {}
+    by_code: dict[str, list[str]] = {}
     for path in sorted(folder.glob("tutor.*.utf-8")):
         code = canonical(path.name.split(".")[1])
         parts = re.split(r"(?<=[.?!:]) +", " ".join(path.read_text("utf-8").split()))
-        kept = {part for part in parts if not _PROGRAM.search(part) and 5 <= len(part.split()) <= 15}
+        sentences = {part for part in parts if not _PROGRAM.search(part) and 5 <= len(part.split()) <= 15}
         if code in several:
-            found[code] = random.Random(code).sample(sorted(kept), min(300, len(kept)))
-    return found
+            by_code[code] = random.Random(code).sample(sorted(sentences), min(300, len(sentences)))
+    return by_code
 
 
 def three_words(sentence: str) -> str:
@@ -117,8 +117,8 @@ def show_sentences(by_language: dict[str, list[str]]) -> None:
             counts = Counter(detect(texts))
             rights.append(counts.pop(code, 0) / len(texts))
             cells.append(f"{rights[-1]:.3f} | {' '.join(f'{other} {n}' for other, n in counts.most_common(2))}")
-        told = [other for other in detect_certain(sentences) if other != UNDECIDED]
-        rights += [len(told) / len(sentences), told.count(code) / max(len(told), 1)]
+        decided = [other for other in detect_certain(sentences) if other != UNDECIDED]
+        rights += [len(decided) / len(sentences), decided.count(code) / max(len(decided), 1)]
         means.append(rights)
         print(f"| {code} | {len(sentences)} | {' | '.join(cells)} | {rights[2]:.3f} | {rights[3]:.3f} |")
     mean = [sum(column) / len(means) for column in zip(*means, strict=True)]

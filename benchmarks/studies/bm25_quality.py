@@ -147,12 +147,12 @@ class Names:
     query_words = words
 
     def tokens(self, texts: Sequence[str], *, query: bool = False) -> Tokens:
-        found = Tokens.of_spans(find_tokens(texts, Grams(), fold_case=False, underscore=True))
-        split = [split_identifier(name) for name in found.distinct]
-        found = found.expand([self.kept(names) for names in split])
+        tokens = Tokens.of_spans(find_tokens(texts, Grams(), fold_case=False, underscore=True))
+        split = [split_identifier(name) for name in tokens.distinct]
+        tokens = tokens.expand([self.kept(names) for names in split])
         if query and self.stop_words:
-            found = found.without(FUNCTION_WORDS["en"])
-        return found.map(stem("english", found.distinct)) if self.stemmed else found
+            tokens = tokens.without(FUNCTION_WORDS["en"])
+        return tokens.map(stem("english", tokens.distinct)) if self.stemmed else tokens
 
     def kept(self, names: list[str]) -> list[str]:
         """Of the parts of an identifier, and the whole behind them where there are several."""

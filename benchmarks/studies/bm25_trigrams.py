@@ -41,20 +41,20 @@ _CLDR_NAMES = {"no": "nb", "tl": "fil"}
 
 def translations() -> dict[str, set[str]]:
     """The sentences of the catalogues by language; what was translated is the English."""
-    found: dict[str, set[str]] = {}
+    texts_of: dict[str, set[str]] = {}
     for package in CATALOGUES:
         for path in sorted(folder_of(package).rglob("*.mo")):
             name = path.parts[-3]
             if name == "sr_Latn":
                 continue
             with path.open("rb") as file:
-                told = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
-            for key, text in told.items():
+                catalog = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+            for key, text in catalog.items():
                 asked = key[0] if isinstance(key, tuple) else key
                 if text != asked:
-                    found.setdefault(canonical(name), set()).add(text)
-                    found.setdefault("en", set()).add(asked)
-    return found
+                    texts_of.setdefault(canonical(name), set()).add(text)
+                    texts_of.setdefault("en", set()).add(asked)
+    return texts_of
 
 
 def folder_of(package: str) -> Path:
@@ -67,14 +67,14 @@ def folder_of(package: str) -> Path:
 def counted(code: str, script: str) -> Counter[str]:
     """What langdetect counted in the language, where it knows it."""
     path = folder_of("langdetect") / "profiles" / code
-    found = Counter[str]()
+    counts = Counter[str]()
     if path.is_file():
         for gram, count in json.loads(path.read_text(encoding="utf-8"))["freq"].items():
             trigram = normalise(gram).replace(" ", trigrams.EDGE)
             letters = trigram.strip(trigrams.EDGE)
             if len(trigram) == 3 and letters.isalpha() and trigrams.script_of(letters) == script:
-                found[trigram] += count
-    return found
+                counts[trigram] += count
+    return counts
 
 
 def names(code: str) -> Iterator[str]:

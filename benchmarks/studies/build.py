@@ -73,8 +73,8 @@ def generate(folder: Path, documents: int) -> Path:
 
 def measured(program: str, *arguments: str) -> Told:
     command = [sys.executable, "-c", MEASURED, program, *arguments]
-    told: Told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return told
+    costs: Told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return costs
 
 
 def killed(documents: int, source: str, folder: str, *models: str) -> None:
@@ -96,9 +96,9 @@ def content(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def show(name: str, told: Told, whole: Told | None) -> None:
-    ratios = f"   time x{told['cpu'] / whole['cpu']:.2f}  memory x{told['mb'] / whole['mb']:.2f}" if whole else ""
-    line = f"{name:<38} {told['wall']:7.1f} s wall {told['cpu']:7.1f} s cpu {told['mb']:7.0f} MB{ratios}"
+def show(name: str, costs: Told, whole: Told | None) -> None:
+    ratios = f"   time x{costs['cpu'] / whole['cpu']:.2f}  memory x{costs['mb'] / whole['mb']:.2f}" if whole else ""
+    line = f"{name:<38} {costs['wall']:7.1f} s wall {costs['cpu']:7.1f} s cpu {costs['mb']:7.0f} MB{ratios}"
     print(line, flush=True)
 
 
@@ -119,8 +119,8 @@ def main(arguments: argparse.Namespace) -> None:
         show("cut 200 x 10,000", cut, whole)
         less = measured(CUT, half, str(base / "b"))
         show("cut, from half as many", less, whole)
-        each = (cut["mb"] - less["mb"]) * 2**20 / (documents - documents // 2)
-        print(f"a document more costs a cut {each:.0f} bytes", flush=True)
+        bytes_each = (cut["mb"] - less["mb"]) * 2**20 / (documents - documents // 2)
+        print(f"a document more costs a cut {bytes_each:.0f} bytes", flush=True)
         if not arguments.no_mining:
             mined = measured(CUT, full, str(base / "mined" / "set"), "bm25")
             show("cut, BM25 negatives", mined, whole)

@@ -118,19 +118,19 @@ def retrieval(folder: Path, task: str, *, second: bool) -> Layout:
     """Documents, queries and judgements under their own ids."""
     documents, queries = lines(folder / "corpus.jsonl"), lines(folder / "queries.jsonl")
     judged = tab_separated(folder / "qrels.tsv")
-    asked, found = [row["query-id"] for row in judged], [row["corpus-id"] for row in judged]
+    query_ids, document_ids = [row["query-id"] for row in judged], [row["corpus-id"] for row in judged]
     grades = [int(row["score"]) for row in judged]
     if second:
         return {
             f"mteb/{task}": {
                 "corpus": {"dev": texts(documents) | {"title": [""] * len(documents)}},
                 "queries": {"dev": texts(queries)},
-                "qrels": {"dev": {"query-id": asked, "corpus-id": found, "score": grades}},
+                "qrels": {"dev": {"query-id": query_ids, "corpus-id": document_ids, "score": grades}},
             }
         }
     return {
         f"C-MTEB/{task}": {"": {"corpus": texts(documents), "queries": texts(queries)}},
-        f"C-MTEB/{task}-qrels": {"": {"dev": {"qid": asked, "pid": found, "score": grades}}},
+        f"C-MTEB/{task}-qrels": {"": {"dev": {"qid": query_ids, "pid": document_ids, "score": grades}}},
     }
 
 

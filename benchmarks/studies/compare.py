@@ -53,7 +53,7 @@ def all_pairs(tasks: int) -> dict[str, float]:
         pairs = list(combinations(range(MODELS), 2))
         significant = [float((one.p_value < 0.05).mean()) for one in group.task_statistics(pairs)]
         by_task = time.perf_counter() - before
-        found = group.pair_p_values()
+        p_values = group.pair_p_values()
         group.resampled_means()
     seconds = time.perf_counter() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -67,7 +67,7 @@ def all_pairs(tasks: int) -> dict[str, float]:
         "cpu_seconds": round(time.process_time() - cpu, 2),
         "peak_gigabytes": round(peak, 3),
         "significant_share_by_task": round(float(np.mean(significant)), 4),
-        "significant_share_of_means": round(float((found[np.triu_indices(MODELS, 1)] < 0.05).mean()), 4),
+        "significant_share_of_means": round(float((p_values[np.triu_indices(MODELS, 1)] < 0.05).mean()), 4),
     }
 
 
@@ -92,10 +92,10 @@ def through_compare(tasks: int) -> dict[str, float]:
         for model, row in enumerate(scores)
     )
     before, cpu = time.perf_counter(), time.process_time()
-    found = steelyard.compare(results)
+    comparison = steelyard.compare(results)
     return {
         "results": len(results),
-        "pairs": len(found.tasks[0].differences),
+        "pairs": len(comparison.tasks[0].differences),
         "seconds": round(time.perf_counter() - before, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
         "peak_gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 3),
@@ -141,12 +141,12 @@ def real_scores(folder: Path | None) -> list[tuple[str, np.ndarray]]:
         if folder is None:
             evaluate(list(REAL_MODELS), list(REAL_TASKS), results=place)
         results = load_results(place)
-        found = []
+        scores = []
         for label in results.labels:
             columns = results.query_columns(label)
             if len(columns) > 1:
-                found.append((label, aligned(columns)[1]))
-        return found
+                scores.append((label, aligned(columns)[1]))
+        return scores
 
 
 def false_positives(folder: Path | None, trials: int = 400) -> dict[str, float]:
@@ -175,15 +175,17 @@ def main() -> int:
     parser.add_argument("--real", type=Path)
     parser.add_argument("--skip-real", action="store_true")
     arguments = parser.parse_args()
-    found: dict[str, dict[str, float]] = {"all_pairs": all_pairs(TASKS // 10 if arguments.quick else TASKS)}
-    found["compare"] = through_compare(TASKS // 10 if arguments.quick else TASKS)
-    found["scipy"] = against_scipy()
+    results: dict[str, dict[str, float]] = {"all_pairs": all_pairs(TASKS // 10 if arguments.quick else TASKS)}
+    results["compare"] = through_compare(TASKS // 10 if arguments.quick else TASKS)
+    results["scipy"] = against_scipy()
     if not arguments.skip_real:
-        found["false_positives"] = false_positives(arguments.real)
-    print(json.dumps(found, indent=2))
-    late = any(found[part]["seconds"] > 60 or found[part]["peak_gigabytes"] > 2 for part in ("all_pairs", "compare"))
-    slow = found["scipy"]["ratio"] < 1000
-    share = found.get("false_positives", {}).get("false_positive_share", 0.05)
+        results["false_positives"] = false_positives(arguments.real)
+    print(json.dumps(results, indent=2))
+    late = any(
+        results[part]["seconds"] > 60 or results[part]["peak_gigabytes"] > 2 for part in ("all_pairs", "compare")
+    )
+    slow = results["scipy"]["ratio"] < 1000
+    share = results.get("false_positives", {}).get("false_positive_share", 0.05)
     return int(late or slow or not 0.04 <= share <= 0.06)
 
 

@@ -77,9 +77,9 @@ def measure(dimension: int, k: int) -> float:
         return top_k(queries, documents, k)
 
     rounds = [(seconds(bare), seconds(search), seconds(whole)) for _ in range(REPEATS)]
-    plain, found, all_of_it = (1000 * statistics.median(column) for column in zip(*rounds, strict=True))
+    plain, searched, all_of_it = (1000 * statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(third / first for first, _, third in rounds)
-    print(f"{dimension:>9} {k:>6} {plain:>9.1f} {found:>11.1f} {all_of_it:>9.1f} {ratio:>7.2f}")
+    print(f"{dimension:>9} {k:>6} {plain:>9.1f} {searched:>11.1f} {all_of_it:>9.1f} {ratio:>7.2f}")
     return ratio
 
 

@@ -45,16 +45,16 @@ NAMES = (
 
 def samples(most: int) -> dict[str, list[str]]:
     """Texts by name."""
-    found = {}
+    texts_of = {}
     for name in NAMES:
         path = DATA / name / "corpus.jsonl"
         if path.is_file():
             lines = path.read_text(encoding="utf-8").splitlines()
             step = -(-len(lines) // most)  # from all over the set: some are sorted by language
-            found[name] = [json.loads(line)["text"] for line in lines[::step]]
+            texts_of[name] = [json.loads(line)["text"] for line in lines[::step]]
     source = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(os.__file__).parent.glob("[a-d]*.py")))
-    found["source code"] = [source[start : start + 800] for start in range(0, 800 * 240, 800)]
-    return found
+    texts_of["source code"] = [source[start : start + 800] for start in range(0, 800 * 240, 800)]
+    return texts_of
 
 
 def timed(encode: Callable[[list[str]], Float32], texts: list[str]) -> tuple[float, float, Float32]:

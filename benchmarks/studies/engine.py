@@ -48,10 +48,10 @@ class Given:
 
     def encode(self, texts: Sequence[str], role: Role, tick: Tick = no_tick) -> Float32:
         clock, processor, rows = time.perf_counter(), time.process_time(), self.rows[role]
-        found = self.vectors[role][[rows[text] for text in texts]]
+        vectors = self.vectors[role][[rows[text] for text in texts]]
         self.clock += time.perf_counter() - clock
         self.processor += time.process_time() - processor
-        return found
+        return vectors
 
 
 def make_task(seed: int = 7) -> Task:

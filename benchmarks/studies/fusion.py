@@ -62,10 +62,10 @@ def difference(ours: Run, theirs: RanxRun) -> float:
     worst = 0.0
     for query, (rows, scores) in enumerate(zip(ours.rows, ours.scores, strict=True)):
         wanted = theirs.run[f"q{query}"]
-        found = {f"d{row}": float(score) for row, score in zip(rows, scores, strict=True) if row >= 0}
-        if set(found) != set(wanted):
+        scores_of = {f"d{row}": float(score) for row, score in zip(rows, scores, strict=True) if row >= 0}
+        if set(scores_of) != set(wanted):
             return float("inf")
-        worst = max(worst, max(abs(found[name] - wanted[name]) for name in found))
+        worst = max(worst, max(abs(scores_of[name] - wanted[name]) for name in scores_of))
     return worst
 
 

@@ -79,10 +79,10 @@ def scores(task: str | Task, encoder: str) -> tuple[dict[str, float], bool]:
     fused = {method: f"[bm25, {encoder}]?method={method}" for method in METHODS}
     models = {"bm25": "bm25", "dense": encoder, **fused, "default": f"[bm25, {encoder}]"}
     results = evaluate(list(models.values()), task)
-    found = {name: result.metrics["ndcg_at_10"] for name, result in zip(models, results, strict=True)}
+    score_of = {name: result.metrics["ndcg_at_10"] for name, result in zip(models, results, strict=True)}
     notes = results[-1].notes.get("fusion", {})
     declares = not notes.get("queries_in_undeclared_languages", 0) or not declared_languages(encoder)
-    return {name: value or 0.0 for name, value in found.items()}, declares
+    return {name: value or 0.0 for name, value in score_of.items()}, declares
 
 
 def main() -> int:

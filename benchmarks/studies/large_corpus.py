@@ -98,7 +98,7 @@ def bm25(largest: int) -> int:
         for documents in (largest // 8, largest // 4, largest // 2, largest):
             corpus = Corpus.of([f"d{row:08}" for row in range(documents)], texts[:documents])
             index, build, _ = timed(Bm25(memory=(Path(folder), 4_000_000)).index, corpus, INFO)
-            found, cpu, _ = timed(index.search, queries, 1000)
+            run, cpu, _ = timed(index.search, queries, 1000)
             sizes.append(documents)
             builds.append(build)
             searches.append(cpu)
@@ -106,7 +106,7 @@ def bm25(largest: int) -> int:
             print(f"bm25 {documents:>9,}: {shards} shards, index {build:.2f} CPU s, search {cpu:.2f} CPU s", flush=True)
         whole, build, _ = timed(Bm25().index, corpus, INFO)
         expected, cpu, _ = timed(whole.search, queries, 1000)
-        equal = expected.rows.tobytes() == found.rows.tobytes()
+        equal = expected.rows.tobytes() == run.rows.tobytes()
         print(f"bm25 in memory: index {build:.2f} CPU s, search {cpu:.2f} CPU s; same rows: {equal}")
     report("bm25 index", sizes, builds, 0)
     report("bm25 search", sizes, searches, QUERIES)
@@ -151,8 +151,8 @@ def index(largest: int) -> int:
     lists = [Approximation("ivfpq", probes=probes) for probes in (4, 16, 64)]
     for how in (*graphs, *lists):
         built, build, _ = timed(ApproximateIndex, vectors, how, DOT)
-        found, cpu, _ = timed(built.search, queries, 100)
-        recall = overlap(found, exact)["index_recall_at_10"]
+        run, cpu, _ = timed(built.search, queries, 100)
+        recall = overlap(run, exact)["index_recall_at_10"]
         searched = f"probes={how.probes}" if how.kind == "ivfpq" else f"ef={how.ef}"
         size = built.size_bytes / largest
         cost = f"{cpu / QUERIES * 1e3:.2f} CPU ms a query, {size:,.0f} bytes a document"

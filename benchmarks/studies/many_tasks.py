@@ -95,8 +95,8 @@ def main() -> None:
                 if tasks == TASKS and limit is not None:
                     print(f"{'':>22}{'within' if seconds <= limit else 'BEYOND'} the target of {limit:g} s")
     if len(sizes) > 1:
-        for what, found in costs.items():
-            print(f"{what}: cost grows with the {exponent(sizes, found):.2f}th power of the number of tasks")
+        for what, values in costs.items():
+            print(f"{what}: cost grows with the {exponent(sizes, values):.2f}th power of the number of tasks")
 
 
 if __name__ == "__main__":

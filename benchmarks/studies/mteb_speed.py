@@ -87,9 +87,9 @@ class Lookup:
 
     def __call__(self, texts: Sequence[str]) -> Float32:
         start = time.process_time()
-        found = np.stack([self.vectors[text] for text in texts])
+        vectors = np.stack([self.vectors[text] for text in texts])
         self.seconds += time.process_time() - start
-        return found
+        return vectors
 
 
 class LookupEncoder(AbsEncoder):
@@ -98,8 +98,8 @@ class LookupEncoder(AbsEncoder):
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         fields = dict.fromkeys(name for name, field in ModelMeta.model_fields.items() if field.is_required())
-        told = {"name": "lookup/lookup", "revision": "1", "framework": [], "similarity_fn_name": ScoringFunction.COSINE}
-        self.mteb_model_meta = ModelMeta(**{**fields, **told})
+        own = {"name": "lookup/lookup", "revision": "1", "framework": [], "similarity_fn_name": ScoringFunction.COSINE}
+        self.mteb_model_meta = ModelMeta(**{**fields, **own})
 
     def encode(self, inputs: Any, **_: Any) -> Float32:
         return np.concatenate([self.lookup(batch["text"]) for batch in inputs])
@@ -133,10 +133,10 @@ class Stopwatch:
     def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*args: Any, **kwargs: Any) -> Any:
             start = time.process_time()
-            found = function(*args, **kwargs)
-            found = iter(list(found)) if isinstance(found, Iterator) else found  # or the work would be done later
+            result = function(*args, **kwargs)
+            result = iter(list(result)) if isinstance(result, Iterator) else result  # or the work would be done later
             self.seconds += time.process_time() - start
-            return found
+            return result
 
         return timed
 
@@ -147,8 +147,8 @@ INTERVALS = Stopwatch(*INTERVAL_CODE)
 def spent(work: Callable[[], Any], lookup: Lookup) -> tuple[Any, float]:
     """What the work gives, and its CPU seconds outside the model."""
     lookup.seconds, start = 0.0, time.process_time()
-    found = work()
-    return found, time.process_time() - start - lookup.seconds
+    result = work()
+    return result, time.process_time() - start - lookup.seconds
 
 
 def flat(value: Any, key: str = "") -> Iterator[tuple[str, float | None]]:
@@ -162,13 +162,13 @@ def flat(value: Any, key: str = "") -> Iterator[tuple[str, float | None]]:
         yield key, None if value is None or math.isnan(value) else float(value)
 
 
-def differences(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, float, str, float]:
+def differences(mine: dict[str, Any], peer: dict[str, Any]) -> tuple[str, float, str, float]:
     """How many keys both have, the largest difference, where it is, and by how much it passes what is allowed there.
 
     A key of one side alone is infinitely far.
     """
-    left = dict(flat(here))
-    right = dict(flat({key: value for key, value in there.items() if key not in OWN}))
+    left = dict(flat(mine))
+    right = dict(flat({key: value for key, value in peer.items() if key not in OWN}))
     worst, where, undefined, excess = 0.0, "-", 0, 0.0
     for key in left.keys() | right.keys():
         a, b = left.get(key, math.inf), right.get(key, math.inf)
@@ -193,15 +193,15 @@ def compare(
     name: str,
     lookup: Lookup,
     here: Callable[[], AnyTask],
-    there: Callable[[], Any],
+    peer_task: Callable[[], Any],
     repetitions: int,
 ) -> tuple[list[str], float, float]:
     """A line of the table, the ratio, the excess of the differences; tasks are made anew each time, off the clock."""
     model, peer = ours(lookup), LookupEncoder(lookup)
     seconds: dict[str, list[float]] = {"mteb": [], "steelyard": [], "intervals": []}
     for _ in range(repetitions):
-        task, mine = there(), here()
-        found, cpu = spent(lambda task=task, mine=mine: theirs(peer, task, mine.info.split), lookup)  # type: ignore[misc]
+        task, mine = peer_task(), here()
+        scores, cpu = spent(lambda task=task, mine=mine: theirs(peer, task, mine.info.split), lookup)  # type: ignore[misc]
         seconds["mteb"].append(cpu)
         INTERVALS.seconds = 0.0
         (result,), cpu = spent(lambda mine=mine: evaluate(model, mine), lookup)  # type: ignore[misc]
@@ -209,9 +209,9 @@ def compare(
         seconds["intervals"].append(INTERVALS.seconds)
         if not result.done:
             raise SystemExit(f"{name}: {result.error}")
-    keys, worst, where, excess = differences(dict(result.mteb), found)
+    keys, worst, where, excess = differences(dict(result.mteb), scores)
     slow, fast, doubt = (statistics.median(seconds[side]) for side in ("mteb", "steelyard", "intervals"))
-    main = f"{result.main_metric} {found['main_score']:.6f}"
+    main = f"{result.main_metric} {scores['main_score']:.6f}"
     line = [name, main, keys, f"{worst:.1e} {where}", f"{slow:.3f}"]
     print(f"{name}: {main}, {worst:.1e} {where}", file=sys.stderr, flush=True)
     line += [f"{fast:.3f}", f"{doubt:.3f}", f"{slow / fast:.1f}", f"{slow / (fast - doubt):.1f}"]

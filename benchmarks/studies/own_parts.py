@@ -87,10 +87,10 @@ def samples(most: int) -> dict[str, list[tuple[str, str]]]:
 
 def detectors() -> dict[str, Detector]:
     """Return the detectors that are installed."""
-    found: dict[str, Detector] = {"steelyard": lambda texts: detect(texts)}
+    by_name: dict[str, Detector] = {"steelyard": lambda texts: detect(texts)}
     try:
         py3langid = importlib.import_module("py3langid")
-        found["py3langid"] = lambda texts: [py3langid.classify(text)[0] for text in texts]
+        by_name["py3langid"] = lambda texts: [py3langid.classify(text)[0] for text in texts]
     except ImportError:
         print("py3langid is not installed")
     try:
@@ -101,10 +101,10 @@ def detectors() -> dict[str, Detector]:
             languages = [built.detect_language_of(text) for text in texts]
             return ["und" if one is None else one.iso_code_639_1.name.lower() for one in languages]
 
-        found["lingua"] = by_lingua
+        by_name["lingua"] = by_lingua
     except ImportError:
         print("lingua is not installed")
-    return found
+    return by_name
 
 
 def compare_languages(most: int) -> None:

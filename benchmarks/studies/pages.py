@@ -55,15 +55,15 @@ def main() -> int:
             f"from steelyard.datasets import load_tasks; load_tasks({str(home / 'set')!r})",
         ]
         first, _ = measure(pages, home)
-        made, read, kept = [], [], []
+        made, read, rebuilt = [], [], []
         for _ in range(REPEATS):
             made.append(measure([*pages, "--rebuild"], home))
             read.append(measure(reading, home))
-            kept.append(measure(pages, home))
+            rebuilt.append(measure(pages, home))
         size = sum(path.stat().st_size for path in (home / "pages").rglob("*"))
     clock, busy = (statistics.median(values) for values in zip(*made, strict=True))
     _, bare = (statistics.median(values) for values in zip(*read, strict=True))
-    _, same = (statistics.median(values) for values in zip(*kept, strict=True))
+    _, same = (statistics.median(values) for values in zip(*rebuilt, strict=True))
     print(f"{len(task.corpus):,} documents, {len(task.queries)} queries; first time, with the search: {first:.2f} s")
     print(f"pages from stored runs: {clock:.2f} s on the clock, {busy:.2f} s of the processor, {size / 1e6:.1f} MB")
     print(f"pages that are up to date: {same:.2f} s of the processor; ratio {busy / same:.1f}")

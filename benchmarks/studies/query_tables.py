@@ -45,7 +45,7 @@ def template(queries: int) -> Result:
 
 def scores_of(rank: Int32, names: tuple[str, ...]) -> dict[str, Float64]:
     """Return the metrics of queries whose one relevant document has these ranks."""
-    found = {}
+    columns = {}
     for name in names:
         kind, _, depth = name.partition("_at_")
         inside = rank <= int(depth or GONE)
@@ -56,8 +56,8 @@ def scores_of(rank: Int32, names: tuple[str, ...]) -> dict[str, Float64]:
             "precision": np.full(len(rank), 1 / int(depth or 1)),
             "r_precision": (rank == 1) * 1.0,
         }.get(kind, np.ones(len(rank)))
-        found[name] = np.where(inside, value, 0.0)
-    return found
+        columns[name] = np.where(inside, value, 0.0)
+    return columns
 
 
 def write(folder: Path, models: int, tasks: int, queries: int) -> None:
@@ -86,8 +86,8 @@ def write(folder: Path, models: int, tasks: int, queries: int) -> None:
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
     start, used = time.perf_counter(), time.process_time()
-    found = work()
-    return time.perf_counter() - start, time.process_time() - used, found
+    result = work()
+    return time.perf_counter() - start, time.process_time() - used, result
 
 
 def views(warehouse: Path, tasks: int) -> None:
@@ -111,8 +111,8 @@ def views(warehouse: Path, tasks: int) -> None:
         assert all(answer is not None for _, _, answer in measured), view
         rows[view] = [one[:2] for one in measured]
         sizes[view] = len(json.dumps(measured[-1][2]))
-    for view, found in rows.items():
-        wall, processor = (1e3 * median(one[i] for one in found) for i in (0, 1))
+    for view, times in rows.items():
+        wall, processor = (1e3 * median(one[i] for one in times) for i in (0, 1))
         size = f", {sizes[view] / 1e3:,.0f} kB of JSON" if view in sizes else ""
         print(f"{view:28} {wall:7.0f} ms wall {processor:7.0f} ms processor{size}")
 

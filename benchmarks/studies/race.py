@@ -99,8 +99,8 @@ def whole_race(data: Path) -> None:
     if not folders:
         print(f"skipped: none of {', '.join(SETS)} is in {data}")
         return
-    found = steelyard.race(RACERS, folders)
-    print(f"\nrace on {', '.join(SETS)}\n{found}")
+    outcome = steelyard.race(RACERS, folders)
+    print(f"\nrace on {', '.join(SETS)}\n{outcome}")
     full = evaluate(RACERS, folders).means()
     print("full tasks: " + ", ".join(f"{name} {mean:.4f}" for name, mean in sorted(full.items(), key=lambda p: -p[1])))
 

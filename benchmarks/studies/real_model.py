@@ -45,10 +45,10 @@ def tasks(folder: Path, limit: int) -> list[Any]:
     from steelyard.datasets import load_any
     from steelyard.engine.limit import limited
 
-    found: list[Any] = [load_any(f"{kind}:{folder / name}") for name, kind in TASKS.items()]
+    loaded: list[Any] = [load_any(f"{kind}:{folder / name}") for name, kind in TASKS.items()]
     if limit:
-        found = [limited(task, limit, 0, documents=True) for task in found]
-    return [*found, reranking(found[0])]
+        loaded = [limited(task, limit, 0, documents=True) for task in loaded]
+    return [*loaded, reranking(loaded[0])]
 
 
 def reranking(task: Any) -> Any:
@@ -132,15 +132,15 @@ def main() -> int:
     words = sys.argv[1:]
     ratios, good = [], True
     for _ in range(arguments.repetitions):
-        there, here = (measured(name, words) for name in SIDES)
-        ratios.append(here["cpu"] / there["cpu"])
-        for name, found in zip(SIDES, (there, here), strict=True):
-            print(f"{name:10} {found['cpu']:7.1f} CPU s {found['seconds']:7.1f} s {found['memory']:7.0f} MB")
-        for task, score in there["scores"].items():
-            apart = abs(score - here["scores"][task])
+        theirs, ours = (measured(name, words) for name in SIDES)
+        ratios.append(ours["cpu"] / theirs["cpu"])
+        for name, facts in zip(SIDES, (theirs, ours), strict=True):
+            print(f"{name:10} {facts['cpu']:7.1f} CPU s {facts['seconds']:7.1f} s {facts['memory']:7.0f} MB")
+        for task, score in theirs["scores"].items():
+            apart = abs(score - ours["scores"][task])
             good &= apart <= ALLOWED
-            print(f"  {task:28} {score:.7f} {here['scores'][task]:.7f} {apart:.1e}")
-        good &= here["memory"] <= there["memory"]
+            print(f"  {task:28} {score:.7f} {ours['scores'][task]:.7f} {apart:.1e}")
+        good &= ours["memory"] <= theirs["memory"]
     ratio = sorted(ratios)[len(ratios) // 2]
     print(f"CPU ratio {ratio:.2f} (target {TARGET}), equal scores and less memory: {'yes' if good else 'NO'}")
     return 0 if good and ratio <= TARGET else 1

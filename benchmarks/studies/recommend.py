@@ -27,9 +27,9 @@ def main() -> int:
     runs = []
     for _ in range(2):
         start = time.perf_counter()
-        found = steelyard.recommend(arguments.models, arguments.task, sampling=Sampling(arguments.samples))
-        runs.append(found)
-        print(f"{len(found.choices)} choices in {time.perf_counter() - start:.1f} s", flush=True)
+        recommendation = steelyard.recommend(arguments.models, arguments.task, sampling=Sampling(arguments.samples))
+        runs.append(recommendation)
+        print(f"{len(recommendation.choices)} choices in {time.perf_counter() - start:.1f} s", flush=True)
     print(runs[0])
     first, second = ({choice.model: choice for choice in run.choices} for run in runs)
     same = all(first[model].quality == second[model].quality for model in first)

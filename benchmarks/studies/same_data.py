@@ -47,26 +47,26 @@ class History:
         listed = self._git("ls-tree", "-r", "--name-only", commit, folder).decode().splitlines()
         paths = [path for path in listed if path.endswith(ending)]
         content = self._git("cat-file", "--batch", given="".join(f"{commit}:{path}\n" for path in paths))
-        found, start = {}, 0
+        texts_of, start = {}, 0
         for path in paths:
             end = content.index(b"\n", start)
             header = content[start:end].split()
             start = end + 1
             if header[-1] != b"missing":
                 size = int(header[2])
-                found[path] = content[start : start + size].decode("utf-8", "replace")
+                texts_of[path] = content[start : start + size].decode("utf-8", "replace")
                 start += size + 1
-        return found
+        return texts_of
 
     def revisions(self, commit: str) -> dict[str, tuple[str, str]]:
         """Return the data revision of every task, and the source of its metadata."""
-        found = {}
+        revision_of = {}
         for source in self.files(commit, "mteb/tasks", ".py").values():
             for part in source.split("TaskMetadata(")[1:]:
                 name, revision = re.search(r'name="([^"]+)"', part), re.search(r'"revision":\s*"([0-9a-f]{40})"', part)
                 if name and revision:
-                    found[name[1]] = (revision[1], part)
-        return found
+                    revision_of[name[1]] = (revision[1], part)
+        return revision_of
 
     def statistics(self, commit: str) -> dict[str, dict[str, Any]]:
         """Return the recorded statistics of every task by split."""
@@ -89,16 +89,16 @@ def numbers(split: Any) -> dict[str, float]:
         return {}
     names = ("num_documents", "num_queries", "average_document_length", "average_query_length")
     names = (*names, "average_relevant_docs_per_query", "num_samples", "number_of_characters")
-    found = {name: float(split[name]) for name in names if isinstance(split.get(name), int | float)}
+    values = {name: float(split[name]) for name in names if isinstance(split.get(name), int | float)}
     for kind, texts in (("document", "documents_text_statistics"), ("query", "queries_text_statistics")):
         if texts_of := split.get(texts):
             mean = texts_of["average_text_length"]
-            found[f"average_{kind}_length"] = mean
+            values[f"average_{kind}_length"] = mean
             plural = {"document": "num_documents", "query": "num_queries"}[kind]
-            found[plural] = round(texts_of["total_text_length"] / mean) if mean else 0
+            values[plural] = round(texts_of["total_text_length"] / mean) if mean else 0
     if relevant := split.get("relevant_docs_statistics"):
-        found["average_relevant_docs_per_query"] = relevant["average_relevant_docs_per_query"]
-    return found
+        values["average_relevant_docs_per_query"] = relevant["average_relevant_docs_per_query"]
+    return values
 
 
 def same(old: dict[str, float], new: dict[str, float]) -> bool:
@@ -136,7 +136,7 @@ def moved(history: History) -> dict[str, set[str]]:
 def main(repository: str) -> None:
     history = History(repository)
     current, now = history.revisions(NEW), history.statistics(NEW)
-    found: dict[str, set[str]] = {}
+    revisions_of: dict[str, set[str]] = {}
     for commit in OLD:
         statistics = history.statistics(commit)
         for task, (revision, part) in history.revisions(commit).items():
@@ -146,10 +146,10 @@ def main(repository: str) -> None:
             if task in DISPUTED or task not in current or revision == current[task][0]:
                 continue
             if known and all(known):
-                found.setdefault(task, {current[task][0]}).add(revision)
+                revisions_of.setdefault(task, {current[task][0]}).add(revision)
     for task, revisions in moved(history).items():
-        found[task] = found.get(task, set()) | revisions
-    content = {task: sorted(revisions) for task, revisions in sorted(found.items())}
+        revisions_of[task] = revisions_of.get(task, set()) | revisions
+    content = {task: sorted(revisions) for task, revisions in sorted(revisions_of.items())}
     TARGET.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"{len(content)} tasks")
 

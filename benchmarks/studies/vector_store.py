@@ -50,11 +50,11 @@ def read_sqlite(path: Path, keys, dimension: int) -> np.ndarray:
     base = sqlite3.connect(path)
     base.execute("create temp table wanted (place integer primary key, key blob)")
     base.executemany("insert into wanted values (?, ?)", enumerate(key.tobytes() for key in keys))
-    found = np.empty((len(keys), dimension), np.float32)
+    vectors = np.empty((len(keys), dimension), np.float32)
     for place, vector in base.execute("select place, vector from wanted join vectors using (key)"):
-        found[place] = np.frombuffer(vector, np.float32)
+        vectors[place] = np.frombuffer(vector, np.float32)
     base.close()
-    return found
+    return vectors
 
 
 def main() -> None:
@@ -88,7 +88,7 @@ def main() -> None:
             seconds: dict[str, list[float]] = {"store": [], "sqlite": [], "load": []}
             for _ in range(REPETITIONS):
                 start = time.perf_counter()
-                found, got = VectorStore(encoder, Settings.load(home=home)).get(keys[rows])
+                stored, got = VectorStore(encoder, Settings.load(home=home)).get(keys[rows])
                 seconds["store"].append(time.perf_counter() - start)
                 start = time.perf_counter()
                 peer = read_sqlite(home / "peer.sqlite", keys[rows], dimension)
@@ -96,7 +96,7 @@ def main() -> None:
                 start = time.perf_counter()
                 floor = np.load(home / "floor.npy")[rows]
                 seconds["load"].append(time.perf_counter() - start)
-                assert found.all() and np.array_equal(got, peer) and np.array_equal(got, floor)
+                assert stored.all() and np.array_equal(got, peer) and np.array_equal(got, floor)
             ours, sqlite, load = (statistics.median(values) for values in seconds.values())
             print(
                 f"looking up {name:<11} {ours:.3f}   SQLite {sqlite:.3f} ({sqlite / ours:.1f} times)   "
