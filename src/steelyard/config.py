@@ -145,9 +145,13 @@ def _from_file() -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", path=path, hint="check its permissions") from error
+        raise DataError(
+            f"the file cannot be read: {error.strerror}", path=path, hint="check its permissions"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"not valid TOML: {error}", path=path, hint='write, for example: results = "out"') from error
+        raise DataError(
+            f"the file is not valid TOML: {error}", path=path, hint='write, for example: results = "out"'
+        ) from error
     for name, value in table.items():
         if name == "home":
             raise DataError(

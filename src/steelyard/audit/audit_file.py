@@ -140,7 +140,7 @@ def load_audit(path: str | Path) -> Audit:
             f"the audit cannot be read: {error.strerror}", where=str(path), hint="check the path"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"not valid JSON: {error}", where=str(path), hint="run the audit again") from error
+        raise DataError(f"the file is not valid JSON: {error}", where=str(path), hint="run the audit again") from error
     if not isinstance(facts, dict) or facts.get("kind") != "leakage" or facts.get("schema_version") != SCHEMA_VERSION:
         expected = f"kind 'leakage' of schema version {SCHEMA_VERSION}"
         raise DataError(f"the file must be an audit, {expected}", where=str(path), hint="run the audit again")
@@ -156,7 +156,9 @@ def load_audit(path: str | Path) -> Audit:
             facts["written"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"a field is missing or wrong: {error}", where=str(path), hint="run the audit again") from error
+        raise DataError(
+            f"a field of the file is missing or invalid: {error}", where=str(path), hint="run the audit again"
+        ) from error
 
 
 def _read_task(facts: Mapping[str, Any]) -> TaskFindings:

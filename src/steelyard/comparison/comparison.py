@@ -48,7 +48,10 @@ class Comparison:
         for one in self.overall.differences if self.overall else ():
             if (one.model, one.baseline) == (model, baseline):
                 return one
-        raise UsageError(f"no comparison of {model} with {baseline}", hint=f"models: {', '.join(self.models)}")
+        raise UsageError(
+            f"model and baseline must be a pair of this comparison, got {model} and {baseline}",
+            hint=f"choose two of {', '.join(self.models)}",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the per-query scores as JSON-ready values."""

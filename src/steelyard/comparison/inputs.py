@@ -26,7 +26,7 @@ from steelyard.retrievers.chunking.retriever import chunked_models
 from steelyard.spec import ModelSpec, parse
 from steelyard.types import Task
 
-TWICE = "compare a model with another one, or with a folder"
+TWICE = "name two different models, or a model and a folder of results"
 
 Entrant = AnyModel | Path | Result | Sequence[Result]
 """One side of a comparison: a model, a path, or results in memory."""
@@ -183,7 +183,7 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
     names = [_result_name(model) for model in models]
     spelled = [str(model) for model in models if isinstance(model, str | ModelSpec)]
     if twice := [name for name in spelled if spelled.count(name) > 1]:
-        raise UsageError(f"{twice[0]} is named twice", hint=TWICE)
+        raise UsageError(f"the models must be different, got {twice[0]} twice", hint=TWICE)
     if source.stored:
         return _stored(names, tasks, source)
     if from_store := [place for place, model in enumerate(models) if _is_name_of_results(model)]:
@@ -206,7 +206,7 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
                 hint="name the files of the tasks with -t, so that it can be evaluated",
             )
     if not tasks:
-        raise UsageError("no task to compare on", hint="name tasks with -t, such as -t NanoAlmanac")
+        raise UsageError("a comparison needs at least one task, got none", hint="add -t NanoAlmanac")
     results = evaluate(
         models,
         tasks,
@@ -221,7 +221,7 @@ def _evaluated(models: Sequence[AnyModel], tasks: Sequence[TaskLike], source: So
         **source.options,
     )
     if len(results.models) < len(models):
-        raise UsageError(f"two of these are one model: {', '.join(names)}", hint=TWICE)
+        raise UsageError(f"the models must be different, got the same one twice: {', '.join(names)}", hint=TWICE)
     if failures := results.failures:
         first = failures[0]
         reason = first.error.message if first.error else "unknown reason"

@@ -35,7 +35,9 @@ def translated_errors(path: Path, expected: str, hint: str) -> Iterator[None]:
         yield
     except FILE_ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise DataError(f"cannot be read: {error.strerror}", path=path, hint="check the permissions") from error
+            raise DataError(
+                f"the file cannot be read: {error.strerror}", path=path, hint="check the permissions"
+            ) from error
         cause = str(error) or type(error).__name__
         raise DataError(
             f"the file must be {expected}, got: {cause}", path=path, expected=expected, found=cause, hint=hint

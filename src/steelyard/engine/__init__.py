@@ -190,7 +190,7 @@ def expand(
         else:
             expanded.append(_task_of_data(task, len(expanded)))
     if not tasks:
-        raise UsageError("no task to evaluate on", hint=TASKS, option="tasks")
+        raise UsageError("an evaluation needs at least one task, got none", hint=TASKS, option="tasks")
     if not expanded:
         raise nothing_left(tasks, languages, type)
     unique = {task if isinstance(task, str) else id(task): task for task in expanded}

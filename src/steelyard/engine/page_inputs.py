@@ -198,7 +198,7 @@ def audit_of(name: str) -> Audit | None:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"not a valid audit record ({type(error).__name__}: {error})",
+            f"the file is not a valid audit record ({type(error).__name__}: {error})",
             path=path,
             hint="write training_data as text, queries_found and documents_found as numbers",
         ) from error

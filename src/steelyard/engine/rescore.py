@@ -128,7 +128,11 @@ class _Rescoring:
         part, evaluation = _part(task, old.settings), self._evaluation(old)
         if part.content_hash != old.facts.data_hash:
             hint = "evaluate again with --save-runs"
-            self.report(ResultError(f"{old.path} is of other data than {task.name} has now", hint=hint, path=old.path))
+            self.report(
+                ResultError(
+                    f"{old.path} was evaluated on other data than {task.name} has now", hint=hint, path=old.path
+                )
+            )
         elif evaluation.stored is not None:
             yield evaluation.stored, True
         else:

@@ -156,7 +156,7 @@ def read_fields(text: str | bytes, path: Path | None = None) -> dict[str, Any]:
             )
         if version != SCHEMA_VERSION:
             raise ResultError(
-                f"{where} has schema version {version}, expected {SCHEMA_VERSION}",
+                f"the schema version of {where} must be {SCHEMA_VERSION}, got {version}",
                 hint="evaluate again: an older version of Steelyard wrote the file",
                 path=path,
             )

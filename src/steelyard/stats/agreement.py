@@ -59,7 +59,8 @@ def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
     distinguished = np.abs(order).sum()
     if not distinguished:
         raise UsageError(
-            f"a ranking of {len(wanted)} models that all tie", hint="compare two models or more that differ"
+            f"the reference scores must differ, got {len(wanted)} equal ones",
+            hint="compare two or more models with different scores",
         )
     orders = np.sign(scores[:, :, None] - scores[:, None, :])
     # A model's sum of signs is twice its mean rank but for a constant, which correlations do not see.
@@ -88,7 +89,7 @@ def spread(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
     """
     seen = np.sort(np.asarray(values, dtype=np.float64))
     if not len(seen):
-        raise DataError("no values", hint="an interval needs one or more")
+        raise DataError("an interval needs at least 1 value, got 0", hint="pass one or more values")
     reached = (len(seen) - 1) / (len(seen) + 1)
     if reached <= level:
         return Interval(float(seen[0]), float(seen[-1]), reached)

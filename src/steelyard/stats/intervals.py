@@ -73,7 +73,7 @@ def intervals(
     {'hit_rate_at_10': (0.375, 1.0), 'mrr_at_10': (0.312, 0.875)}
     """
     if not 0 < level < 1:
-        raise UsageError(f"a confidence level of {level}", hint="give one between 0 and 1, such as 0.95")
+        raise UsageError.invalid("level", expected="between 0 and 1", found=level, hint="pass level=0.95")
     if method not in get_args(Method):
         raise UnknownName("method", method, get_args(Method), hint=f"known: {', '.join(get_args(Method))}")
     if not per_query:
@@ -125,12 +125,18 @@ def stack(per_query: Mapping[str, npt.ArrayLike]) -> Float64:
     columns = {name: np.asarray(values, dtype=np.float64) for name, values in per_query.items()}
     sizes = {name: column.shape for name, column in columns.items()}
     if len(set(sizes.values())) > 1 or any(len(shape) != 1 for shape in sizes.values()):
-        raise DataError(f"metrics with different numbers of queries: {sizes}", hint="take them from one run")
+        raise DataError(
+            f"every metric must have one value for each query, got arrays of the shapes {sizes}",
+            hint="pass the values of one run, as lists of the same length",
+        )
     values = np.column_stack(list(columns.values()))
     if not np.isfinite(values).all():
         name, column = next((name, column) for name, column in columns.items() if not np.isfinite(column).all())
         row = int(np.flatnonzero(~np.isfinite(column))[0])
-        raise DataError(f"{name} is {column[row]} for query {row}", hint="every query needs a number")
+        raise DataError(
+            f"{name} of query number {row} must be a finite number, got {column[row]}",
+            hint="remove the query from every metric, or score it again",
+        )
     return values
 
 

@@ -81,11 +81,11 @@ def paired_tests(
     ours, theirs = stack({name: first[name] for name in names}), stack({name: second[name] for name in names})
     if ours.shape != theirs.shape:
         raise DataError(
-            f"one model has values for {len(ours):,} queries, the other for {len(theirs):,}",
+            f"both models must have the same queries, got {len(ours):,} and {len(theirs):,}",
             hint="compare results of the same task",
         )
     if not len(ours):
-        raise DataError("no queries to compare", hint="compare results of tasks that have some")
+        raise DataError("a paired test needs at least 1 query, got 0", hint="use a task that has queries")
     differences = ours - theirs
     means = differences.mean(axis=0)
     p = p_values(differences.T, permutations, seed)

@@ -72,7 +72,9 @@ def score_summaries(task: SummaryTask, texts: Sequence[str], vectors: Float32, s
             values[f"{name}spearman"].append(spearman)
     if not used:
         raise DataError(
-            "no text has summaries with different scores", where=task.name, hint="add summaries with other scores"
+            "at least one text must have summaries with different human scores, got none",
+            where=task.name,
+            hint="give the summaries of a text different scores, or leave out the task",
         )
     columns = {name: np.array(column) for name, column in values.items()}
     metrics: dict[str, float | None] = {

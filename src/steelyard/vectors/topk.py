@@ -210,28 +210,33 @@ def _cached_parts(queries: slice, width: int) -> list[slice]:
 
 
 def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
-    (queries, width), filled = scores.shape, best.shape[1]
-    if filled == k:
+    (queries, width), kept = scores.shape, best.shape[1]
+    if kept == k:
         # Documents of a later block have higher rows, so they lose a tie with the last kept one.
-        candidates = scores > _scores(best[:, -1:])
+        hits, counts = _hits(scores > _scores(best[:, -1:]))
     elif width > k:
-        candidates = _candidates(scores, k)
+        hits, counts = _candidates(scores, k)
     else:
-        candidates = np.ones(scores.shape, dtype=bool)
-    hits = np.flatnonzero(candidates)  # many times faster than np.nonzero of two dimensions
-    counts = np.diff(np.searchsorted(hits, np.arange(queries + 1) * width))
-    size = filled + int(counts.max(initial=0))
-    query = np.repeat(np.arange(queries), counts)
-    place = np.arange(len(hits)) + np.repeat(np.arange(queries) * size + filled - np.cumsum(counts) + counts, counts)
-    keys = np.full((queries, size), NOTHING)
-    keys[:, :filled] = best
-    keys.reshape(-1)[place] = _keys(scores.reshape(-1)[hits], hits - query * width + start)
+        hits, counts = _hits(np.ones(scores.shape, dtype=bool))
+    size = int(counts.max(initial=0))
+    found = scores.reshape(-1).take(hits)
+    hits -= np.repeat(np.arange(queries) * width - start, counts)
+    keys = np.full((queries, kept + size), NOTHING)
+    keys[:, :kept] = best
+    keys[:, kept:][np.arange(size) < counts[:, None]] = _keys(found, hits)
     keys.sort(axis=1)
     return keys[:, :k]
 
 
-def _candidates(scores: Float32, k: int) -> npt.NDArray[np.bool_]:
-    """Return which scores may be among the top `k` of their row: at least `k`, and not many more.
+def _hits(candidates: npt.NDArray[np.bool_]) -> tuple[Int64, Int64]:
+    """Return the positions of the candidates of all rows, one row after the other, and the number in each row."""
+    queries, width = candidates.shape
+    hits = np.flatnonzero(candidates)  # many times faster than np.nonzero of two dimensions
+    return hits, np.diff(np.searchsorted(hits, np.arange(queries + 1) * width))
+
+
+def _candidates(scores: Float32, k: int) -> tuple[Int64, Int64]:
+    """Return the scores that may be among the top `k` of their row, as `_hits` does: at least `k`, and not many more.
 
     A sample of each row gives a limit that almost always has that many above it; where it does not, the row is
     partitioned, which costs several times as much.
@@ -242,20 +247,25 @@ def _candidates(scores: Float32, k: int) -> npt.NDArray[np.bool_]:
     share = k * size / width
     rank = int(share + 2.5 * sqrt(share)) + 3
     if rank > size // 2:
-        return np.asarray(scores >= np.partition(scores, width - k, axis=1)[:, width - k, None])
-    limits = np.partition(sample, size - rank, axis=1)[:, size - rank, None]
-    candidates = np.asarray(scores >= limits)
-    counts = np.count_nonzero(candidates, axis=1)
-    for row in np.flatnonzero((counts < k) | (counts > MOST * rank * SAMPLED)):
+        return _hits(scores >= np.partition(scores, width - k, axis=1)[:, width - k, None])
+    candidates = scores >= np.partition(sample, size - rank, axis=1)[:, size - rank, None]
+    hits, counts = _hits(candidates)
+    odd = np.flatnonzero((counts < k) | (counts > MOST * rank * SAMPLED))
+    if not len(odd):
+        return hits, counts
+    for row in odd:
         candidates[row] = scores[row] >= np.partition(scores[row], width - k)[width - k]
-    return candidates
+    return _hits(candidates)
 
 
 def _keys(scores: Float32, rows: Int64) -> Int64:
     """Return one integer for each hit that sorts by score descending, then row ascending."""
     bits = (scores + np.float32(0)).view(np.int32)  # adding 0 makes -0.0 the same number as 0.0
-    ascending = bits ^ (bits >> 31 & 0x7FFFFFFF)
-    return np.asarray((~ascending).astype(np.int64) << 32 | rows)
+    bits ^= bits >> 31 & 0x7FFFFFFF
+    keys = np.invert(bits, out=bits).astype(np.int64)
+    keys <<= 32  # in place: new memory costs more than the operation
+    keys |= rows
+    return keys
 
 
 def _run(keys: Int64) -> Run:

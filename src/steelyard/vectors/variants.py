@@ -163,14 +163,19 @@ class Variant:
         """Raise a UsageError if this variant applies to search only."""
         if self.rescore is None and self.approximation is None and not self.precision.endswith("@hakari"):
             return
-        what = (
-            "rescores"
+        option = (
+            f"rescore={self.rescore}"
             if self.rescore is not None
-            else f"has index={self.approximation.kind}"
+            else f"index={self.approximation.kind}"
             if self.approximation is not None
-            else f"compares {self.precision} codes as one benchmark's search does"
+            else f"precision={self.precision}"
         )
-        raise UsageError(f"{model} {what}, and here nothing is searched", hint="precision=int8 without more works here")
+        name = option.partition("=")[0]
+        raise UsageError(
+            f"{option} of {model} applies to retrieval tasks only, and this task has no search",
+            hint="use precision=int8 alone" if name == "precision" else f"remove {name}=",
+            option=name,
+        )
 
     def apply(self, vectors: Float32, compared: str = "dot") -> Float32:
         """Return the vectors that this variant represents, for a task without search.

@@ -63,11 +63,11 @@ class WarehouseFolder:
             return Manifest()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(
-                f"cannot be read: {error}", path=path, hint="remove the folder and import the results again"
+                f"the file cannot be read: {error}", path=path, hint="remove the folder and import the results again"
             ) from error
         if manifest.schema_version != SCHEMA_VERSION:
             raise DataError(
-                f"the warehouse has schema version {manifest.schema_version}, this Steelyard reads {SCHEMA_VERSION}",
+                f"the schema version of the warehouse must be {SCHEMA_VERSION}, got {manifest.schema_version}",
                 path=path,
                 hint="remove the folder and import the results again",
             )

@@ -50,7 +50,11 @@ def without(task: AnyTask, ids: Iterable[str]) -> AnyTask:
     names = task.queries.ids if isinstance(task, Task) else [str(row) for row in range(len(task))]
     keep: Int64 = np.array([row for row, name in enumerate(names) if name not in gone], dtype=np.int64)
     if not len(keep):
-        raise DataError("every query is contaminated: nothing is left", where=task.name, hint="use another set")
+        raise DataError(
+            f"at least one query must be free of leakage, got 0 of {len(names):,}",
+            where=task.name,
+            hint="leave out this task, or use another evaluation set",
+        )
     if isinstance(task, Task):
         return with_queries(task, keep)
     if isinstance(task, PairTask):

@@ -117,7 +117,7 @@ def read_array(path: Path, asked: Sequence[str] = ()) -> Iterator[Block]:
         records = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         hint = "write JSON Lines, one object a line"
-        raise DataError(f"not valid JSON: {error}", where=path.name, hint=hint) from error
+        raise DataError(f"the file is not valid JSON: {error}", where=path.name, hint=hint) from error
     if isinstance(records, dict):  # {"data": [...]}
         records = next((value for value in records.values() if isinstance(value, list)), [records])
     yield from read_records(records, asked)

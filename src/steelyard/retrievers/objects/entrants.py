@@ -48,7 +48,7 @@ def collect_entrants(
     """
     pairs = _pairs(models)
     if not pairs:
-        raise UsageError("no model to evaluate", hint=NO_MODEL, option="models")
+        raise UsageError("an evaluation needs at least one model, got none", hint=NO_MODEL, option="models")
     listed = [_model(label, model, candidates, settings) for label, model in pairs]
     given = {name: text for name, value in (options or {}).items() if (text := listed_option(value))}
     offered: list[ModelSpec] = []

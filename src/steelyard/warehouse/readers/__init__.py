@@ -57,7 +57,7 @@ def read_file(path: Path, content: bytes) -> Iterator[tuple[str, Score | Model]]
         yield from (("hakari", row) for row in hakari.read(path, data))
     else:
         keys = ", ".join(sorted(map(str, data))[:5]) or "no keys"
-        raise BadFile(f"no known result format (keys: {keys})")
+        raise BadFile(f"the format of the file is unknown (its keys are {keys})")
 
 
 def _parse(name: str, content: bytes) -> dict[str, Any]:
@@ -68,14 +68,14 @@ def _parse(name: str, content: bytes) -> dict[str, Any]:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
                 content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise BadFile(f"larger than {MAX_BYTES:,} bytes")
+            raise BadFile(f"the file must have at most {MAX_BYTES:,} bytes, got more")
         data = json.loads(content)  # accepts NaN, which a fifth of mteb's files contain
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BadFile(f"not JSON: {error}") from error
+        raise BadFile(f"the file is not valid JSON: {error}") from error
     except RecursionError as error:
-        raise BadFile("nested too deeply") from error
+        raise BadFile("the values of the file are nested too deeply") from error
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise BadFile(f"damaged compressed file: {error}") from error
+        raise BadFile(f"the compressed file is damaged: {error}") from error
     if not isinstance(data, dict):
         raise BadFile(f"the top level must be an object, got {type(data).__name__}")
     return data
@@ -84,5 +84,5 @@ def _parse(name: str, content: bytes) -> dict[str, Any]:
 def _decompressed(decompressor: lzma.LZMADecompressor, content: bytes) -> bytes:
     data = decompressor.decompress(content, max_length=MAX_BYTES + 1)
     if not decompressor.eof and len(data) <= MAX_BYTES:
-        raise BadFile("damaged compressed file: it ends too early")
+        raise BadFile("the compressed file is damaged: its end is missing")
     return data

@@ -99,7 +99,7 @@ def _read_old(data: dict[str, Any], common: dict[str, Any]) -> Iterator[Score]:
         raise BadFile("`mteb_dataset_name` must be a text")
     splits = {name: value for name, value in data.items() if isinstance(value, dict)}
     if not splits:
-        raise BadFile("no split has scores")
+        raise BadFile("at least one split must have scores, got none")
     for split, content in splits.items():
         values = {name: value for name, value in content.items() if name != "evaluation_time"}
         nested = any(

@@ -70,7 +70,7 @@ def _rows(path: Path, content: bytes) -> Iterator[dict[str, Any]]:
             for batch in table.to_batches(max_chunksize=10_000):
                 yield from batch.to_pylist()
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-            raise BadFile(f"not Parquet: {error}") from error
+            raise BadFile(f"the file is not valid Parquet: {error}") from error
         return
     try:
         reader = csv.DictReader(
@@ -79,12 +79,12 @@ def _rows(path: Path, content: bytes) -> Iterator[dict[str, Any]]:
         _check(reader.fieldnames or [])
         yield from reader
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadFile(f"not a table: {error}") from error
+        raise BadFile(f"the file is not a valid table: {error}") from error
 
 
 def _check(columns: Any) -> None:
     if missing := [name for name in REQUIRED if name not in columns]:
-        raise BadFile(f"no column {missing[0]!r}; a table of scores needs {', '.join(REQUIRED)}")
+        raise BadFile(f"the table must have the columns {', '.join(REQUIRED)}, got none with the name {missing[0]!r}")
 
 
 def _float(value: Any) -> float | None:

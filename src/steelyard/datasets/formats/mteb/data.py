@@ -231,7 +231,12 @@ def _clustering(task: Any, rows: Any, info: TaskInfo) -> ClusterTask:
     whole = Problem(texts_of(texts, info), tuple(_levels(label, task.max_depth, info) for label in labels))
     share, number = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
     if share is not None and number is not None:
-        raise DataError("a share and a number of documents exclude each other", where=info.name, hint=OF_MTEB)
+        raise DataError(
+            "max_fraction_of_documents_to_embed and max_document_to_embed must not both be set, "
+            f"got {share} and {number}",
+            where=info.name,
+            hint="set one of them to None in the class of the task",
+        )
     bootstrap = Bootstrap(
         documents=number if share is None else float(share),
         size=task.max_documents_per_cluster,
