@@ -15,7 +15,7 @@ from steelyard.cli._ui.progress import Progress
 from steelyard.datasets import write_nano_set
 from steelyard.reports.pages import measure_group, measure_task, write_pages
 from steelyard.reports.pages.measure.page_inputs import Audit, Context
-from steelyard.reports.pages.render.reading import read_values
+from steelyard.reports.pages.render.json_page import read_values
 from steelyard.types import Corpus, Task
 
 RANKS: dict[Any, list[int]] = {"bm25": [40, 0, 1], "dense": [1, 0, 30], "hybrid": [1, 20, 2]}

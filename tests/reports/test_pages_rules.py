@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from steelyard.reports.pages.diagnose.encoder_languages import undeclared
+from steelyard.reports.pages.diagnose.cross_language import undeclared
 from steelyard.reports.pages.diagnose.evidence import Evidence, names_of, numbers_of
 from steelyard.reports.pages.diagnose.failure_classes import RULES, Ranking, failure_classes
 from steelyard.reports.pages.diagnose.snippets import sentences

@@ -340,7 +340,7 @@ class _Builder:
     def _unchanged(self, task: Task, context: Context) -> TaskValues | None:
         """Return the measurements of the page in the folder if it was made from the same inputs."""
         from steelyard.reports.pages.measure.origins import set_of
-        from steelyard.reports.pages.render.reading import json_file, read_values
+        from steelyard.reports.pages.render.json_page import json_file, read_values
         from steelyard.reports.pages.render.task_page import file_name, slug_of
 
         if self._rebuild:

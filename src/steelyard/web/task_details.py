@@ -21,7 +21,7 @@ from steelyard.datasets import load_any
 from steelyard.datasets.problems import problem_listener
 from steelyard.engine import TaskLike, expand
 from steelyard.errors import ResultError, SteelyardError
-from steelyard.reports.pages.render.reading import HIDDEN, read_page
+from steelyard.reports.pages.render.json_page import HIDDEN, read_page
 from steelyard.results import Result, Results
 from steelyard.results.query_scores import QueryScores
 from steelyard.text.function_words import FUNCTION_WORDS

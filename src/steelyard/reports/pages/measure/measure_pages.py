@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from steelyard.config import Settings
+from steelyard.reports.pages.diagnose.cross_language import undeclared
 from steelyard.reports.pages.diagnose.diagnose_task import diagnose
-from steelyard.reports.pages.diagnose.encoder_languages import undeclared
 from steelyard.reports.pages.diagnose.evidence import Evidence
 from steelyard.reports.pages.measure.failure_modes import examples, failures
 from steelyard.reports.pages.measure.origins import leakage, origin

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import UsageError
 from steelyard.files import write_output
+from steelyard.reports.pages.findings.sentences import finding
+from steelyard.reports.pages.measure.page_inputs import KINDS
 from steelyard.reports.pages.measure.page_values import GroupValues, TaskValues
-from steelyard.reports.pages.render.blocks import Page, Picture
-from steelyard.reports.pages.render.contents import contents_page, entries
+from steelyard.reports.pages.render.blocks import Links, Page, Picture, Section, paragraph_of, section, table
 from steelyard.reports.pages.render.group_page import group_page
 from steelyard.reports.pages.render.html_page import html_page, standalone
-from steelyard.reports.pages.render.json_page import json_page
+from steelyard.reports.pages.render.json_page import HIDDEN, json_file, json_page, read_any, read_page, read_values
 from steelyard.reports.pages.render.markdown import markdown, picture_file
-from steelyard.reports.pages.render.reading import HIDDEN, json_file, read_any, read_page, read_values
+from steelyard.reports.pages.render.tables import NDCG_COLUMNS, decimals
 from steelyard.reports.pages.render.task_page import file_name, slug_of, task_page
 
 Values = TaskValues | GroupValues
@@ -25,6 +27,7 @@ FORMATS: Mapping[str, Callable[[Page, Values], str]] = {
     "json": json_page,
 }
 """The formats of a page, by the ending of the file."""
+CONTENTS_TITLE = "Task and group pages"
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
@@ -120,3 +123,68 @@ def _put(path: Path, text: str) -> None:
     content = text.encode("utf-8", "replace")
     if not path.is_file() or path.read_bytes() != content:
         write_output(path, content)
+
+
+@dataclass(frozen=True)
+class GroupEntry:
+    """The values of a group on the page of all groups."""
+
+    name: str
+    folder: str
+    tasks: tuple[str, ...]
+    queries: int
+    documents: int
+    means: Mapping[str, float]
+    missing: int = 0
+    """Tasks of the group without a page."""
+
+
+def entries(folder: Path, groups: Iterable[GroupValues]) -> list[GroupEntry]:
+    """Return the groups that were written now, and those with a JSON file in the folder, by name."""
+    known = {file_name(one.name): _entry(one) for one in groups}
+    for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in known):
+        value = read_page(json_file(home, "index"), "group")
+        if value is not None:
+            one = value["figures"]
+            counts = (one["queries"], one["documents"])
+            missing = len(one.get("missing", ()))
+            known[home.name] = GroupEntry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"], missing)
+    return sorted(known.values(), key=lambda one: one.name)
+
+
+def _entry(group: GroupValues) -> GroupEntry:
+    names = tuple(task.name for task in group.tasks)
+    means = {str(kind): mean for kind, mean in group.means.items()}
+    return GroupEntry(
+        group.name, file_name(group.name), names, group.queries, group.documents, means, len(group.missing)
+    )
+
+
+def contents_page(groups: Sequence[GroupEntry]) -> Page:
+    """Return the page that links to all groups and their tasks."""
+    return Page(CONTENTS_TITLE, "index", tuple(_sections(groups)))
+
+
+def _sections(groups: Sequence[GroupEntry]) -> Iterator[Section]:
+    summary = paragraph_of([finding("contents", groups=len(groups), tasks=sum(len(one.tasks) for one in groups))])
+    columns = ("Group", "Tasks", "Queries", "Split-local documents", *(f"Mean {name}" for name in NDCG_COLUMNS))
+    rows = (
+        (
+            *(one.name, _tasks(one), f"{one.queries:,}", f"{one.documents:,}"),
+            *(decimals(one.means.get(kind)) for kind in KINDS),
+        )
+        for one in groups
+    )
+    yield section("Groups", summary, table(columns, rows, links=[f"{one.folder}/index" for one in groups]))
+    for one in groups:
+        links = tuple((_short(name, one), f"{one.folder}/{slug_of(name, one.name)}") for name in one.tasks)
+        yield section(one.name, Links(links))
+
+
+def _tasks(entry: GroupEntry) -> str:
+    count = f"{len(entry.tasks):,}"
+    return f"{count} of {len(entry.tasks) + entry.missing:,}" if entry.missing else count
+
+
+def _short(name: str, entry: GroupEntry) -> str:
+    return name.removeprefix(f"{entry.name}/")
