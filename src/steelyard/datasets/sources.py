@@ -244,7 +244,7 @@ def _several(name: str, references: Sequence[str]) -> UsageError:
 
 
 def _load_from_hub(reference: TypedReference, options: LoadOptions) -> AnyTask:
-    from steelyard.datasets.formats.layout import find_tasks
+    from steelyard.datasets.formats.folder import find_tasks
     from steelyard.datasets.hubs import huggingface, modelscope
     from steelyard.datasets.hubs.published import load_samples
     from steelyard.datasets.hubs.remote import load_snapshot

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.datasets.formats import beir
 from steelyard.datasets.formats.beir import CORPUS, QRELS, QUERIES
 from steelyard.datasets.formats.clicks.log import click_log, is_click_log
 from steelyard.datasets.formats.documents import find_documents, with_questions
-from steelyard.datasets.formats.layout import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
 from steelyard.datasets.formats.question_files import corpus_and_questions, pairs_file
 from steelyard.datasets.formats.saved_dataset import SPLITS, STATE, locate_saved
@@ -43,6 +43,24 @@ RECENT = 50_000_000
 """Nanoseconds. A folder that changed this recently may change again without a new time stamp, so it is read again."""
 STORED = 8
 """Scans of folders that are kept."""
+
+
+def find_tasks(names: Iterable[str]) -> dict[str, TaskFiles]:
+    """Return the tasks in a list of files, by name: those of a Nano-set, else those of a BEIR folder.
+
+    >>> list(find_tasks(["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]))
+    ['test']
+    """
+    listed = sorted(names)
+    return nano.find(listed) or beir.find(listed)
+
+
+def default_tasks(tasks: Mapping[str, TaskFiles]) -> list[str]:
+    """Return the tasks that a set means when none is named: all of a Nano-set; `test` if all splits share a corpus."""
+    corpora = {files.corpus for files in tasks.values()}
+    separate = len(corpora) > 1 and all("/" in corpus[0] for corpus in corpora)
+    split = None if separate else beir.default_split(tasks)
+    return list(tasks) if split is None else [split]
 
 
 def locate(reference: str | Path) -> list[TaskLocation]:

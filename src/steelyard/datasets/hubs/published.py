@@ -60,7 +60,7 @@ def load(name: str, options: LoadOptions) -> AnyTask:
 
 
 def _load(name: str, options: LoadOptions) -> AnyTask:
-    from steelyard.datasets.formats.layout import find_tasks
+    from steelyard.datasets.formats.folder import find_tasks
     from steelyard.datasets.formats.nano import discovery as nano
     from steelyard.datasets.hubs.remote import load_snapshot
 
@@ -78,7 +78,7 @@ def _load(name: str, options: LoadOptions) -> AnyTask:
 
 def location(name: str, options: LoadOptions) -> RemoteLocation | None:
     """Return the task without reading it; None if its files can only be read as a whole."""
-    from steelyard.datasets.formats.layout import find_tasks
+    from steelyard.datasets.formats.folder import find_tasks
     from steelyard.datasets.hubs.remote import remote_location
 
     entry, datasets = _open(name, options)

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 
 from steelyard.datasets import catalogue
 from steelyard.datasets.assemble import assemble
-from steelyard.datasets.formats.layout import default_tasks, find_tasks
+from steelyard.datasets.formats.folder import default_tasks, find_tasks
 from steelyard.datasets.formats.nano import discovery as nano
 from steelyard.datasets.formats.sidecar import MANIFEST, read_json_object, task_info
 from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation, read_tables
