@@ -1,15 +1,23 @@
-"""The boards of a warehouse: published results, and one's own that were imported."""
+"""The boards of a warehouse: published results, one's own that were imported, and their scores of single queries."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from steelyard.errors import DataError, UnknownName
+from steelyard.results import Result, Results
+from steelyard.results.keys import result_key
+from steelyard.results.query_scores import QueryScores
+from steelyard.results.result_parts import TaskFacts
+from steelyard.warehouse.readers.rows import FIRST_POSITIVE
+from steelyard.warehouse.tables import variant_name
 from steelyard.web.board import (
     LIMITED,
     OTHER_DATA,
@@ -45,6 +53,17 @@ CELL_METRICS = """
     WHERE b.benchmark = ? AND NOT d.restricted
 """
 """Metrics of the scores of a benchmark; where it counts only some subsets of a task, they are not known."""
+QUERY_SCORES = """
+    SELECT b.model, b.experiment, b.task, b.score, b."limit", t.main_score AS main, t.type,
+           coalesce(b.data, b.dataset_revision) AS data, q.metric, q.query_set, q.numbers
+    FROM mart_benchmark b JOIN tasks t USING (task)
+         JOIN mart_queries q ON q.task = b.task AND q.score_id = b.query_score
+    WHERE b.benchmark = ? AND b.score IS NOT NULL AND NOT b.other_data
+      AND list_contains(?, b.task) AND list_contains(?, b.model)
+    ORDER BY b.model, b.experiment, b.task
+"""
+"""The scores of single queries of models on tasks of a benchmark."""
+QUERY_IDS = "SELECT query_set, ids FROM mart_query_ids WHERE list_contains(?, query_set)"
 
 
 class Library:
@@ -130,8 +149,6 @@ class Library:
 
     def metrics(self, board: Board) -> dict[str, list[float | None]]:
         """Return the stored metrics of a board, in the order of its cells."""
-        from steelyard.warehouse.tables import variant_name
-
         rows = self.rows(CELL_METRICS, [board.name])
         row_of = {(variant_name(row), row["task"]): row for row in rows}
         places = [row_of.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
@@ -218,4 +235,46 @@ def _model(name: str, card: dict[str, Any]) -> BoardModel:
         card["url"],
         bool(card["own"]),
         variant_of=card["model"] if name != card["model"] else card["variant_of"],
+    )
+
+
+def query_results(library: Library, board: Board, models: Collection[int], tasks: Collection[int]) -> Results:
+    """Return the results of models on tasks, by positions in the board, that have scores of queries.
+
+    Scores on other data are left out. Models have the names of the board, so that variants are distinct.
+    """
+    chosen = {board.models[place].name for place in models}
+    origins = {name for place in models for name in (board.models[place].variant_of, board.models[place].name) if name}
+    names = [board.tasks[place].name for place in tasks]
+    columns = library.columns(QUERY_SCORES, [board.name, names, sorted(origins)])
+    numbers = columns.pop("numbers")
+    sets = library.columns(QUERY_IDS, [sorted(set(columns["query_set"].to_pylist()))])
+    ids = dict(zip(sets["query_set"].to_pylist(), map(tuple, sets["ids"].to_pylist()), strict=True))
+    values, ends = numbers.values.to_numpy(zero_copy_only=False), numbers.offsets.to_numpy()
+    rows_of: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    plain = {name: column.to_pylist() for name, column in columns.items()}
+    for place, row in enumerate(dict(zip(plain, one, strict=True)) for one in zip(*plain.values(), strict=True)):
+        name = variant_name(row)
+        if name in chosen:
+            row |= {"ids": ids[row["query_set"]], "numbers": values[ends[place] : ends[place + 1]]}
+            rows_of.setdefault((name, row["task"]), []).append(row)
+    return Results(_result(model, task, rows) for (model, task), rows in rows_of.items())
+
+
+def _result(model: str, task: str, rows: list[dict[str, Any]]) -> Result:
+    first = rows[0]
+    columns = {row["metric"]: row["numbers"] for row in rows if row["query_set"] == first["query_set"]}
+    ranks = columns.pop(FIRST_POSITIVE, None)
+    scores = QueryScores(first["ids"], None if ranks is None else ranks.astype(np.int32), columns)
+    facts = TaskFacts(type=first["type"], queries=len(first["ids"]), data_hash=first["data"], limit=first["limit"])
+    means = {name: float(np.mean(values)) for name, values in columns.items()} | {first["main"]: first["score"]}
+    return Result(
+        task,
+        model,
+        {},
+        result_key({}, task, facts),
+        main_metric=first["main"],
+        metrics=means,
+        facts=facts,
+        queries=scores,
     )

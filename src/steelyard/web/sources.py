@@ -228,7 +228,7 @@ class PublishedBoard:
         return self.pairs(chosen) if len(chosen) > 1 else {}
 
     def _results(self, models: Collection[int], tasks: Collection[int]) -> Results:
-        from steelyard.web.published_queries import query_results
+        from steelyard.web.published import query_results
 
         return query_results(self.library, self.board(), models, tasks)
 
