@@ -112,3 +112,31 @@ def test_without_the_means_products_are_divided_as_blas_does(monkeypatch):
     monkeypatch.setattr(threads_module, "_blas", threads_module._blas.__wrapped__)
     with threads_module.single_threaded_blas() as threads:
         assert threads == 1
+
+
+def test_small_products_of_a_few_items_stay_on_one_thread_of_blas():
+    before = blas_threads()
+    assert threads_module.map_slices(lambda share: set(blas_threads()), 3, small=True) == [{1}]
+    assert threads_module.map_slices(lambda share: blas_threads(), 3) == [before]
+    assert blas_threads() == before
+
+
+def test_a_small_search_of_a_few_queries_has_the_same_bits_with_any_number_of_threads():
+    rng = np.random.default_rng(6)
+    documents, queries = (rng.standard_normal((n, 96), dtype=np.float32) for n in (3000, 5))
+    run = topk.top_k(queries, documents, 50)
+    with threadpoolctl.threadpool_limits(1, "blas"):
+        alone = topk.top_k(queries, documents, 50)
+    assert (run.rows == alone.rows).all()
+    assert (run.scores == alone.scores).all()
+
+
+def test_queries_that_are_searched_in_several_turns_are_found_as_in_one(monkeypatch):
+    rng = np.random.default_rng(7)
+    documents = rng.integers(-3, 4, (300, 8)).astype(np.float32)  # sums are exact
+    queries = rng.integers(-3, 4, (LINES, 8)).astype(np.float32)
+    run = topk.top_k(queries, documents, 40)
+    monkeypatch.setattr(topk, "BLOCK_SCORES", 300 * LINES // 3)
+    turns = topk.top_k(queries, documents, 40)
+    assert (run.rows == turns.rows).all()
+    assert (run.scores == turns.scores).all()

@@ -29,10 +29,13 @@ SLICES_MULTIPLE = 4
 """The number of slices is a multiple of this, so that two or four threads finish together."""
 
 
-def map_slices(work: Callable[[slice], Result], items: int, *, limit: int | None = None) -> list[Result]:
+def map_slices(
+    work: Callable[[slice], Result], items: int, *, limit: int | None = None, small: bool = False
+) -> list[Result]:
     """Return what `work` returns for each slice of the items, in order, with one thread per core.
 
-    At most `limit` items are processed at a time. A few items stay in one slice, and BLAS divides their products.
+    At most `limit` items are processed at a time. A few items stay in one slice, and BLAS divides their products unless
+    these are `small`: then its threads would spin for longer than the products take.
 
     >>> sum(map_slices(lambda part: sum(range(1000)[part]), 1000, limit=300))
     499500
@@ -42,6 +45,8 @@ def map_slices(work: Callable[[slice], Result], items: int, *, limit: int | None
         if threads > 1 and min(items, limit) >= threads * MIN_ITEMS:
             step = -(-items // threads) if items <= limit else limit // threads
             return _map_in_threads(work, _slices(items, step), threads)
+        if small:
+            return [work(part) for part in _slices(items, limit)]
     return [work(part) for part in _slices(items, limit)]
 
 

@@ -27,6 +27,9 @@ BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24
 """Scores in memory at a time, of all threads: 64 MB."""
 
+SMALL_PRODUCT = 1 << 28
+"""Multiplications that a core does in a few milliseconds: the threads of BLAS would spin for longer."""
+
 SHORT, LONG = 1e-15, 1e18
 """Vectors shorter or longer than this have squares outside the range of float32."""
 CACHED_BLOCK = 1 << 18
@@ -117,12 +120,18 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
 
 def search(queries: Float32, documents: Documents, k: int, similarity: Similarity = DOT) -> Run:
     """Return the top `k` documents of each query, as `top_k` does."""
-    k, duplicates = min(k, len(documents)), documents.duplicates
-    block_queries = max(1, BLOCK_SCORES // max(1, min(len(documents), BLOCK_DOCUMENTS), duplicates.originals))
-    runs = map_slices(
-        lambda share: _search(queries[share], documents, k, duplicates, similarity), len(queries), limit=block_queries
-    )
-    return _joined(runs, k)
+    k, width, duplicates = min(k, len(documents)), min(len(documents), BLOCK_DOCUMENTS), documents.duplicates
+    block_queries = max(1, BLOCK_SCORES // max(1, width, duplicates.originals))
+    # One array for all threads if it can be: large arrays are in huge pages, which are allocated faster.
+    shared = np.empty((len(queries), width), dtype=np.float32) if len(queries) <= block_queries else None
+
+    def search_slice(share: slice) -> Run:
+        part = queries[share]
+        buffer = np.empty((len(part), width), dtype=np.float32) if shared is None else shared[share]
+        return _search(part, documents, k, duplicates, similarity, buffer)
+
+    small = queries.size * len(documents) <= SMALL_PRODUCT
+    return _joined(map_slices(search_slice, len(queries), limit=block_queries, small=small), k)
 
 
 def rank_rows(rows: Int32, scores: Float32) -> Run:
@@ -168,15 +177,16 @@ def top_k_of_matches(scores: Float32, k: int) -> Run:
     return Run(np.where(np.isneginf(run.scores), np.int32(-1), run.rows), run.scores)
 
 
-def _search(queries: Float32, documents: Documents, k: int, duplicates: DuplicateRows, similarity: Similarity) -> Run:
-    """Return the top `k` of some queries."""
+def _search(
+    queries: Float32, documents: Documents, k: int, duplicates: DuplicateRows, similarity: Similarity, buffer: Float32
+) -> Run:
+    """Return the top `k` of some queries; `buffer` (queries, documents of a block) is overwritten."""
     best = _none(queries)
     originals = np.empty((len(queries), duplicates.originals), dtype=np.float32)
-    buffer = np.empty(len(queries) * min(len(documents), BLOCK_DOCUMENTS), dtype=np.float32)
     for start in range(0, len(documents), BLOCK_DOCUMENTS):
         width = min(BLOCK_DOCUMENTS, len(documents) - start)
         # Reused memory costs less than newly allocated memory.
-        scores = buffer[: len(queries) * width].reshape(len(queries), width)
+        scores = buffer.reshape(-1)[: len(queries) * width].reshape(len(queries), width)
         documents.compare(queries, start, scores, similarity)
         duplicates.copy_scores(scores, start, originals)
         best = _merged(best, scores, start, k)
@@ -341,7 +351,9 @@ class ExactIndex:
             scores = np.empty((len(queries), len(self.vectors)), dtype=np.float32)
             # In slices of documents: every product copies all documents it is given, for slices of queries twice.
             map_slices(
-                lambda part: self.similarity.block(queries, self.vectors[part], scores[:, part]), len(self.vectors)
+                lambda part: self.similarity.block(queries, self.vectors[part], scores[:, part]),
+                len(self.vectors),
+                small=queries.size * len(self.vectors) <= SMALL_PRODUCT,
             )
             duplicates = DuplicateRows.find(self.vectors)
             duplicates.copy_scores(scores, 0, np.empty((len(scores), duplicates.originals), dtype=np.float32))
