@@ -21,12 +21,14 @@ from steelyard.stats.pairs import (
     Pair,
     PairStatistics,
     checked_scores,
-    draw_task,
-    pair_statistics,
     resampled_means,
+    statistics_of_tasks,
 )
-from steelyard.stats.randomisation import FLIPS, count_pairs, difference_sums, p_values
+from steelyard.stats.randomisation import FLIPS, SignChanges, count_pairs, difference_sums, p_values, pair_tests
 from steelyard.types import Float64
+
+WINDOW = 1 << 19
+"""Bootstrap means that are in memory at a time: of 131 tasks with two models, of four tasks with 55."""
 
 
 def task_seed(seed: int, task: str) -> tuple[int, int]:
@@ -86,10 +88,10 @@ class GroupScores:
         the difference on these tasks could come from their sample of queries.
         """
         if flips not in self._sums:
-            sums = np.zeros((self.models, flips))
+            sums, changes = np.zeros((self.models - 1, flips)), SignChanges(flips)
             for task, values in zip(self.tasks, self.scores, strict=True):
-                drawn = difference_sums(values, flips, task_seed(self.seed, task))
-                sums += drawn / (values.shape[1] * len(self.tasks))
+                drawn = difference_sums(values, flips, task_seed(self.seed, task), changes)
+                sums += np.divide(drawn, values.shape[1] * len(self.tasks), out=drawn)
             self._sums[flips] = sums
         sums = self._sums[flips]
         gaps = np.abs(self.means[:, None] - self.means[None, :])
@@ -105,8 +107,8 @@ class GroupScores:
         """
         if draws not in self._resampled:
             mixer = _Mixer(self, draws)
-            for values in self.scores:
-                mixer.add(resampled_means(values, draws, self.seed))
+            for window in self._windows(draws):
+                mixer.add(self._resample(window, draws))
             self._resampled[draws] = mixer.means()
         return self._resampled[draws][int(over_tasks and len(self.tasks) > 1)]
 
@@ -114,17 +116,51 @@ class GroupScores:
         self, pairs: Sequence[Pair], *, level: float = LEVEL, flips: int = FLIPS, draws: int = DRAWS
     ) -> Iterator[PairStatistics]:
         """Yield the statistics of pairs on every task. What is drawn for them serves the group mean as well."""
-        sums, mixer = np.zeros((self.models, flips)), _Mixer(self, draws)
-        for task, values in zip(self.tasks, self.scores, strict=True):
-            drawn = draw_task(values, flips, draws, task_seed(self.seed, task))
-            sums += drawn.sums / (values.shape[1] * len(self.tasks))
-            mixer.add(drawn.means)
-            yield pair_statistics(values, pairs, level=level, drawn=drawn)
+        sums, mixer, changes = np.zeros((self.models - 1, flips)), _Mixer(self, draws), SignChanges(flips)
+        for window in self._windows(draws):
+            tests = {}
+            for place in window:
+                values, seed = self.scores[place], task_seed(self.seed, self.tasks[place])
+                tests[place], drawn = pair_tests(values, flips, seed, changes)
+                sums += np.divide(drawn, values.shape[1] * len(self.tasks), out=drawn)
+            resampled = self._resample(window, draws)
+            statistics: dict[int, PairStatistics] = {}
+            for places, scores in self._batches(window):
+                means = resampled if len(places) == len(window) else resampled[:, _within(window, places)]
+                several = statistics_of_tasks(scores, means, [tests[place] for place in places], tuple(pairs), level)
+                statistics |= zip(places, several, strict=True)
+            mixer.add(resampled)
+            yield from (statistics[place] for place in window)
         self._sums[flips], self._resampled[draws] = sums, mixer.means()
+
+    def _windows(self, draws: int) -> Iterator[range]:
+        """Yield the places of tasks that are computed together."""
+        step = max(WINDOW // (self.models * draws), 1)
+        for start in range(0, len(self.tasks), step):
+            yield range(start, min(start + step, len(self.tasks)))
+
+    def _batches(self, window: range) -> Iterator[tuple[list[int], Float64]]:
+        """Yield the places of tasks with as many queries, and their scores: (models, tasks, queries)."""
+        by_size: dict[int, list[int]] = {}
+        for place in window:
+            by_size.setdefault(self.scores[place].shape[1], []).append(place)
+        for places in by_size.values():
+            yield places, np.stack([self.scores[place] for place in places], axis=1)
+
+    def _resample(self, window: range, draws: int) -> Float64:
+        """Return the bootstrap means of tasks: (models, tasks, draws)."""
+        means = np.empty((self.models, len(window), draws))
+        for places, scores in self._batches(window):
+            resampled = resampled_means(scores.reshape(-1, scores.shape[2]), draws, self.seed)
+            resampled = resampled.reshape(self.models, -1, draws)
+            if len(places) == len(window):
+                return resampled
+            means[:, _within(window, places)] = resampled
+        return means
 
     @cached_property
     def _sums(self) -> dict[int, Float64]:
-        """Flipped sums of the group means, by the number of flips."""
+        """Flipped sums of the group means, as differences from the last model, by the number of flips."""
         return {}
 
     @cached_property
@@ -133,8 +169,12 @@ class GroupScores:
         return {}
 
 
+def _within(window: range, places: Sequence[int]) -> list[int]:
+    return [place - window.start for place in places]
+
+
 class _Mixer:
-    """Bootstrap means of a group from those of its tasks, which are given one after the other.
+    """Bootstrap means of a group from those of its tasks, which are given in order.
 
     Tasks with as many queries share their resamples (`bootstrap_means`), so each task's are mixed by a permutation of
     its own: a resample of the group then has other queries drawn in every task. For the same reason the resamples of a
@@ -148,20 +188,25 @@ class _Mixer:
         chosen = self.generator.integers(0, tasks, draws * tasks).astype(np.min_scalar_type(tasks))
         self.resamples = np.argsort(chosen, kind="stable") // tasks
         """The resamples of the group that have drawn the first task, then those that have drawn the second one ..."""
-        self.ends = np.cumsum(np.bincount(chosen, minlength=tasks))
+        self.ends = [0, *np.cumsum(np.bincount(chosen, minlength=tasks)).tolist()]
         self.fixed, self.drawn = np.zeros((group.models, draws)), np.zeros((group.models, draws))
         self.added = 0
 
     def add(self, means: Float64) -> None:
-        """Add the bootstrap means of the next task: (models, draws)."""
-        place = self.added
-        centred = means + (self.task_means[:, place] - means.mean(axis=1))[:, None]
-        self.fixed += centred[:, self.generator.permutation(self.draws)]
-        resamples = self.resamples[self.ends[place - 1] if place else 0 : self.ends[place]]
-        columns = self.generator.integers(0, self.draws, len(resamples))
-        for total, values in zip(self.drawn, centred, strict=True):
-            total += np.bincount(resamples, values[columns], minlength=self.draws)
-        self.added += 1
+        """Add the bootstrap means of the next tasks: (models, tasks, draws). They are moved to their means in place."""
+        first, last = self.added, self.added + means.shape[1]
+        means += (self.task_means[:, first:last] - means.mean(axis=2))[:, :, None]
+        orders, columns = [], []
+        for place in range(first, last):
+            start = (place - first) * self.draws
+            orders.append(self.generator.permutation(self.draws) + start)
+            columns.append(self.generator.integers(0, self.draws, self.ends[place + 1] - self.ends[place]) + start)
+        resamples = self.resamples[self.ends[first] : self.ends[last]]
+        order, column = np.stack(orders), np.concatenate(columns)
+        for fixed, drawn, values in zip(self.fixed, self.drawn, means.reshape(len(means), -1), strict=True):
+            fixed += values.take(order).sum(axis=0)
+            drawn += np.bincount(resamples, values.take(column), minlength=self.draws)
+        self.added = last
 
     def means(self) -> tuple[Float64, Float64]:
         """Return the means with fixed and with drawn tasks."""

@@ -52,7 +52,6 @@ def pair_statistics(
     flips: int = FLIPS,
     draws: int = DRAWS,
     seed: Seed = 0,
-    drawn: TaskDraws | None = None,
 ) -> PairStatistics:
     """Return the statistics of the given pairs, or of all pairs, of models from per-query scores (models, queries).
 
@@ -61,48 +60,47 @@ def pair_statistics(
     ([0.2], [0.1875], [4])
     """
     scores = checked_scores(values)
-    models, queries = scores.shape
-    drawn = drawn or draw_task(scores, flips, draws, seed)
-    chosen = tuple(combinations(range(models), 2)) if pairs is None else tuple(pairs)
-    first, second = (np.array([pair[end] for pair in chosen], dtype=np.intp) for end in (0, 1))
-    differences = scores[first] - scores[second]
-    low, high, probability = _bootstrap(drawn.means, differences, first, second, level)
-    mean, deviation = differences.mean(axis=1), differences.std(axis=1, ddof=1)
-    same = deviation <= 1e-15
+    chosen = tuple(combinations(range(len(scores)), 2)) if pairs is None else tuple(pairs)
+    tests, _ = pair_tests(scores, flips, seed)
+    resampled = resampled_means(scores, draws, seed if isinstance(seed, int) else seed[0])
+    return statistics_of_tasks(scores[:, None], resampled[:, None], [tests], chosen, level)[0]
+
+
+def statistics_of_tasks(
+    scores: Float64, resampled: Float64, tests: Sequence[Float64], pairs: tuple[Pair, ...], level: float = LEVEL
+) -> list[PairStatistics]:
+    """Return the statistics of pairs on each of several tasks with as many queries, computed together.
+
+    Scores are (models, tasks, queries), their bootstrap means (models, tasks, draws); `tests` has the p-values of
+    `pair_tests` of each task.
+    """
+    _, tasks, queries = scores.shape
+    shape = len(pairs), tasks
+    first, second = (np.array([pair[end] for pair in pairs], dtype=np.intp) for end in (0, 1))
+    differences = (scores[first] - scores[second]).reshape(-1, queries)
+    low, high, probability = (ends.reshape(shape) for ends in _bootstrap(resampled, differences, first, second, level))
+    mean, deviation = differences.mean(axis=1).reshape(shape), differences.std(axis=1, ddof=1).reshape(shape)
+    effect = np.divide(mean, deviation, out=np.full(shape, np.nan), where=deviation > 1e-15)
+    wins, losses = (np.count_nonzero(side, axis=1).reshape(shape) for side in (differences > 0, differences < 0))
     scale = detectable_difference(1.0, queries, alpha=1 - level)
-    return PairStatistics(
-        pairs=chosen,
-        difference=mean,
-        low=low,
-        high=high,
-        p_value=drawn.p_values[first, second],
-        effect_size=np.divide(mean, deviation, out=np.full_like(mean, np.nan), where=~same),
-        probability=probability,
-        wins=(differences > 0).sum(axis=1),
-        ties=(differences == 0).sum(axis=1),
-        losses=(differences < 0).sum(axis=1),
-        detectable=scale * deviation,
-        queries=queries,
-        level=level,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class TaskDraws:
-    """Random sign changes and resamples of the queries of one task."""
-
-    p_values: Float64
-    """Paired randomisation tests: (models, models)."""
-    sums: Float64
-    """Sums of the differences from the last model after each sign change: (models, flips)."""
-    means: Float64
-    """Bootstrap means: (models, draws)."""
-
-
-def draw_task(scores: Float64, flips: int = FLIPS, draws: int = DRAWS, seed: Seed = 0) -> TaskDraws:
-    """Draw sign changes by the seed, and resamples that are the same for all tasks with so many queries."""
-    resamples = resampled_means(scores, draws, seed if isinstance(seed, int) else seed[0])
-    return TaskDraws(*pair_tests(scores, flips, seed), resamples)
+    return [
+        PairStatistics(
+            pairs=pairs,
+            difference=mean[:, task],
+            low=low[:, task],
+            high=high[:, task],
+            p_value=tests[task][first, second],
+            effect_size=effect[:, task],
+            probability=probability[:, task],
+            wins=wins[:, task],
+            ties=queries - wins[:, task] - losses[:, task],
+            losses=losses[:, task],
+            detectable=scale * deviation[:, task],
+            queries=queries,
+            level=level,
+        )
+        for task in range(tasks)
+    ]
 
 
 def resampled_means(scores: Float64, draws: int, seed: int) -> Float64:
@@ -136,11 +134,14 @@ def _bootstrap(
     level: float,
     block: int = 64,
 ) -> tuple[Float64, Float64, Float64]:
-    """Return the ends of the BCa interval and the share of resamples above 0 of every pair."""
-    low, high, above = np.empty(len(first)), np.empty(len(first)), np.empty(len(first))
-    for start in range(0, len(first), block):  # a block stays in the cache of the CPU
+    """Return the ends of the BCa interval and the share of resamples above 0 of every pair and task."""
+    rows, tasks = len(differences), resampled.shape[1]
+    low, high, above = np.empty(rows), np.empty(rows), np.empty(rows)
+    for start in range(0, rows, block):  # a block stays in the cache of the CPU
         part = slice(start, start + block)
-        means = resampled[first[part]] - resampled[second[part]]
+        pair, task = np.divmod(np.arange(rows)[part], tasks)
+        means = resampled[first[pair], task]
+        means -= resampled[second[pair], task]
         above[part] = 1 - _shares_below(means, np.zeros(len(means)))
         ends = bca_interval(means, differences[part], level)
         # The matrix product may round a mean of equal values.
