@@ -128,6 +128,7 @@ def stack(per_query: Mapping[str, npt.ArrayLike]) -> Float64:
         raise DataError(
             f"every metric must have one value for each query, got arrays of the shapes {sizes}",
             hint="pass the values of one run, as lists of the same length",
+            found=sizes,
         )
     values = np.column_stack(list(columns.values()))
     if not np.isfinite(values).all():
@@ -136,6 +137,9 @@ def stack(per_query: Mapping[str, npt.ArrayLike]) -> Float64:
         raise DataError(
             f"{name} of query number {row} must be a finite number, got {column[row]}",
             hint="remove the query from every metric, or score it again",
+            field=name,
+            row=row,
+            found=column[row],
         )
     return values
 

@@ -83,6 +83,7 @@ def paired_tests(
         raise DataError(
             f"both models must have the same queries, got {len(ours):,} and {len(theirs):,}",
             hint="compare results of the same task",
+            found=(len(ours), len(theirs)),
         )
     if not len(ours):
         raise DataError("a paired test needs at least 1 query, got 0", hint="use a task that has queries")
