@@ -48,8 +48,8 @@ def _evaluation(models: int, tasks: int) -> Callable[[], Any]:
     lookup = made_tasks.Lookup(vectors)
     asked = [replace(task, info=replace(task.info, name=f"Made/task{number}")) for number in range(tasks)]
     names = [f"model{number}" for number in range(models)]
-    given = [DenseRetriever(f"dense:{name}", from_function(lookup, name, batch_size=1 << 20)) for name in names]
-    return lambda: evaluate(given, asked)
+    retrievers = [DenseRetriever(f"dense:{name}", from_function(lookup, name, batch_size=1 << 20)) for name in names]
+    return lambda: evaluate(retrievers, asked)
 
 
 def ours(data: tuple[str, list[int]]) -> Callable[[], dict[str, float]]:

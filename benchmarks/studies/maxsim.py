@@ -71,9 +71,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     for name, default in (("documents", 2000), ("queries", 100), ("dimension", 128), ("repetitions", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    given = parser.parse_args()
-    documents = made_up(given.documents, 20, 180, given.dimension, 0)
-    queries = made_up(given.queries, 32, 32, given.dimension, 1)
+    arguments = parser.parse_args()
+    documents = made_up(arguments.documents, 20, 180, arguments.dimension, 0)
+    queries = made_up(arguments.queries, 32, 32, arguments.dimension, 1)
     tokens, asked = TokenVectors.of(documents), TokenVectors.of(queries)
     index = MaxSim(tokens)
     ways: dict[str, Callable[[], np.ndarray]] = {"steelyard": lambda: index.search(asked, TOP_K).scores}
@@ -86,13 +86,13 @@ def main() -> None:
     for name, scores in first.items():
         np.testing.assert_allclose(scores, first["steelyard"], rtol=1e-4, err_msg=name)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(given.repetitions):
+    for _ in range(arguments.repetitions):
         for name, way in ways.items():
             start = time.perf_counter()
             way()
             seconds[name].append(time.perf_counter() - start)
     medians = {name: statistics.median(times) for name, times in seconds.items()}
-    print(f"{given.queries} queries x 32 tokens, {given.documents:,} documents, {len(tokens.matrix):,} tokens")
+    print(f"{arguments.queries} queries x 32 tokens, {arguments.documents:,} documents, {len(tokens.matrix):,} tokens")
     for name, median in medians.items():
         print(f"{name:24} {median:8.3f} s   {median / medians['steelyard']:5.2f} x ours")
     tracemalloc.start()

@@ -23,7 +23,7 @@ class LoadedTask:
 
 
 def load_compared(
-    cells: Mapping[str, Sequence[Result]], given: Sequence[TaskLike], settings: Settings
+    cells: Mapping[str, Sequence[Result]], extra_tasks: Sequence[TaskLike], settings: Settings
 ) -> dict[str, LoadedTask]:
     """Load the retrieval tasks that can still be read, on the data that the results were made from.
 
@@ -32,7 +32,7 @@ def load_compared(
     known: dict[str, Task] = {}
     tasks = {}
     references: list[str | Task] = []
-    for reference in expand(given, settings=settings) if given else []:
+    for reference in expand(extra_tasks, settings=settings) if extra_tasks else []:
         if isinstance(reference, Task):
             known[reference.name] = reference
         elif isinstance(reference, str):

@@ -135,13 +135,13 @@ def with_columns(reference: str, columns: Columns) -> str:
     files = reference.split(",")
     tables = ("corpus", "queries", "qrels", "candidates")
     for name, value in columns.items():
-        given = value if isinstance(value, Mapping) else {name: value}
+        names = value if isinstance(value, Mapping) else {name: value}
         place = tables.index(name) if isinstance(value, Mapping) and name in tables else 0
         if (isinstance(value, str) and len(files) > 1) or place >= len(files):
             expected = f"by table ({', '.join(tables[: len(files)])})"
             raise UsageError.invalid("columns", expected=expected, found=dict(columns), option="columns")
         mark = "&" if "?" in files[place] else "?"
-        files[place] += mark + "&".join(f"{field}={quote(column, safe='')}" for field, column in given.items())
+        files[place] += mark + "&".join(f"{field}={quote(column, safe='')}" for field, column in names.items())
     return ",".join(files)
 
 

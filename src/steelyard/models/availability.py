@@ -129,9 +129,10 @@ def _hugging_face(id: str) -> list[tuple[str, Path]]:
 
 def _modelscope(id: str) -> list[tuple[str, Path]]:
     """Return the folders of a model in ModelScope's cache: snapshots, the main branch first, then older layouts."""
-    given = os.environ.get("MODELSCOPE_CACHE")
+    folder = os.environ.get("MODELSCOPE_CACHE")
     bases = [
-        Path(base).expanduser() for base in ((given,) if given else ("~/.cache/modelscope", "~/.cache/modelscope/hub"))
+        Path(base).expanduser()
+        for base in ((folder,) if folder else ("~/.cache/modelscope", "~/.cache/modelscope/hub"))
     ]
     owner, _, name = id.partition("/")
     snapshots = [path for base in bases for path in (base / "models" / f"{owner}--{name}" / "snapshots").glob("*")]

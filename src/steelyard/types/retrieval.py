@@ -316,14 +316,14 @@ class Run:
         [[0, 1, 2]]
         """
         try:
-            given, s = np.asarray(rows), np.asarray(scores)
+            array, s = np.asarray(rows), np.asarray(scores)
         except ValueError:
             raise ModelError("the lists of a run must have the same length", hint="pad them with rows of -1") from None
-        if given.ndim != 2 or given.shape != s.shape:
-            shapes = f"{given.shape} and {s.shape}"
+        if array.ndim != 2 or array.shape != s.shape:
+            shapes = f"{array.shape} and {s.shape}"
             raise ModelError.invalid("rows and scores", expected="of the same shape (queries, depth)", found=shapes)
-        r = given.astype(np.int32, copy=False)
-        if given.dtype != np.int32 and (odd := given[r != given]).size:
+        r = array.astype(np.int32, copy=False)
+        if array.dtype != np.int32 and (odd := array[r != array]).size:
             raise ModelError.invalid("a document row", expected="a whole number", found=odd[0].item())
         s = np.where(r < 0, -np.inf, s)
         s = s.astype(np.float32) if s.dtype != np.float64 else s

@@ -96,8 +96,8 @@ def fuse_lists(lists: Sequence[Ragged], hybrid: Hybrid) -> Ragged:
     ([5, 3], [3, 5])
     """
     if not lists or len({len(part) for part in lists}) != 1:
-        given = ", ".join(str(len(part)) for part in lists) or "no lists"
-        raise UsageError.invalid("the lists of every model", expected="for the same number of queries", found=given)
+        lengths = ", ".join(str(len(part)) for part in lists) or "no lists"
+        raise UsageError.invalid("the lists of every model", expected="for the same number of queries", found=lengths)
     owners, rows, ranks = (
         np.concatenate(parts) for parts in zip(*(_places(p, hybrid.depth) for p in lists), strict=True)
     )

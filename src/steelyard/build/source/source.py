@@ -217,10 +217,10 @@ def from_task(task: Task, settings: Settings | None = None) -> Source:
 def _judgements(table: Table, ids: Any, report: Report) -> tuple[Int64, Int64, Int32, tuple[str, ...]]:
     query = validation.rows_of(table, "query", ids)
     usable = validation.known(table, "query", query, "unknown-query", ids, "queries", report)
-    grades, given = validation.whole_grades(table, report)
+    grades, graded = validation.whole_grades(table, report)
     encoded = table["document"].dictionary_encode()
     numbers = np.asarray(encoded.indices, dtype=np.int64)
-    stay = validation.one_per_pair(table, query, numbers, grades, usable & given, report)
+    stay = validation.one_per_pair(table, query, numbers, grades, usable & graded, report)
     return query[stay], numbers[stay], grades[stay], tuple(encoded.dictionary.to_pylist())
 
 

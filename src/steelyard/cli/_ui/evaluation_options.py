@@ -198,14 +198,14 @@ def named_tasks(
     from steelyard.datasets.references import task_type
     from steelyard.engine import expand, nothing_left
 
-    given: list[str] = list(arguments.tasks) or ([] if arguments.benchmarks else list(default))
+    own_references: list[str] = list(arguments.tasks) or ([] if arguments.benchmarks else list(default))
     splits, settings = arguments.eval_splits, arguments.settings
     of_benchmarks = [
         name for one in arguments.benchmarks for name in benchmark_names(one, splits=splits, generation=generation)
     ]
     types = [task_type(word) for word in arguments.task_types] or [arguments.type]
     tasks: dict[str, str | AnyTask] = {}
-    for references, on in ((given, splits), (of_benchmarks, None)):
+    for references, on in ((own_references, splits), (of_benchmarks, None)):
         for type in types if references else ():
             try:
                 named = expand(
@@ -221,8 +221,8 @@ def named_tasks(
                     raise
                 continue
             tasks |= {str(task): task for task in named}
-    if not tasks and (given or of_benchmarks):
-        raise nothing_left([*given, *of_benchmarks], arguments.languages, ", ".join(map(str, types)))
+    if not tasks and (own_references or of_benchmarks):
+        raise nothing_left([*own_references, *of_benchmarks], arguments.languages, ", ".join(map(str, types)))
     return list(tasks.values())
 
 

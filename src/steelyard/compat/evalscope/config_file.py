@@ -135,8 +135,8 @@ def _passed(line: ast.stmt) -> Iterator[str]:
     """Yield the names that a line passes to `run_task`."""
     for call in ast.walk(line):
         if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "run_task":
-            given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == CONFIG_NAME)]
-            yield from (name.id for value in given for name in ast.walk(value) if isinstance(name, ast.Name))
+            arguments = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == CONFIG_NAME)]
+            yield from (name.id for value in arguments for name in ast.walk(value) if isinstance(name, ast.Name))
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

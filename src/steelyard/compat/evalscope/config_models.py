@@ -166,33 +166,33 @@ def _tables(model: dict[str, Any], config: dict[str, Any]) -> tuple[tuple[str, d
 
 def _encoding(entry: ModelEntry) -> dict[str, str]:
     """Return the options of encoding. A batch size is exact: the token limit is set so high that it has no effect."""
-    given = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
+    arguments = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
     options: dict[str, str] = {}
-    size = given.pop("batch_size", None)
+    size = arguments.pop("batch_size", None)
     if size is not None:
         options["batch_size"] = str(_size(entry, size))
         options["batch_tokens"] = str(size * entry.max_seq_length)
-    if "device" in given:
-        options["device"] = str(given.pop("device"))
-    if given and entry.cross_encoder:
-        raise _unsupported(f"{entry.where}.encode_kwargs.{next(iter(given))}", "a cross-encoder")
-    if "truncate_dim" in given:
-        options["truncate_dim"] = str(given.pop("truncate_dim"))
-    if given:
-        options["encode_kwargs"] = _json(f"{entry.where}.encode_kwargs", given)
+    if "device" in arguments:
+        options["device"] = str(arguments.pop("device"))
+    if arguments and entry.cross_encoder:
+        raise _unsupported(f"{entry.where}.encode_kwargs.{next(iter(arguments))}", "a cross-encoder")
+    if "truncate_dim" in arguments:
+        options["truncate_dim"] = str(arguments.pop("truncate_dim"))
+    if arguments:
+        options["encode_kwargs"] = _json(f"{entry.where}.encode_kwargs", arguments)
     return options
 
 
 def _service(entry: ModelEntry, prompt: str | None, keys: ApiKeys, *, texts: bool) -> ModelSpec:
-    given = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
+    arguments = {name: value for name, value in entry.encode_kwargs.items() if name not in IGNORED}
     options = {"url": str(entry.api_base), "max_chars": str(CHARACTERS * entry.max_seq_length)}
     if prompt:
         options |= {"query_prompt": prompt, "text_prompt": prompt} if texts else {"query_prompt": prompt}
-    size = given.pop("batch_size", None)
+    size = arguments.pop("batch_size", None)
     if size is not None:
         options["batch_size"] = str(_size(entry, size))
-    if given:
-        raise _unsupported(f"{entry.where}.encode_kwargs.{next(iter(given))}", "a service")
+    if arguments:
+        raise _unsupported(f"{entry.where}.encode_kwargs.{next(iter(arguments))}", "a service")
     if entry.dimensions is not None:
         if entry.cross_encoder:
             raise _unsupported(f"{entry.where}.dimensions", "a reranker")

@@ -131,25 +131,25 @@ def parse(value: object) -> Config:
 
 
 def _config(top: Fields, inner: Fields) -> Config:
-    given = Fields(inner.get("eval") or {}, "eval_config.eval", OF_EVAL)
-    newer = inner.has("models") or any(map(given.has, ("task_names", "task_types", "languages", "custom_tasks")))
+    fields = Fields(inner.get("eval") or {}, "eval_config.eval", OF_EVAL)
+    newer = inner.has("models") or any(map(fields.has, ("task_names", "task_types", "languages", "custom_tasks")))
     version = "2" if newer else "1.14"
-    shared = given.table("encode_kwargs")
+    shared = fields.table("encode_kwargs")
     config = Config(
         models=_models(inner, shared),
         version=version,
-        tasks=given.texts("tasks", "task_names"),
-        task_types=given.texts("task_types"),
-        languages=given.texts("languages"),
-        custom=_custom(given),
-        data_folder=given.text("dataset_path"),
-        splits=given.texts("splits"),
-        verbosity=_or(given.whole("verbosity", least=0, most=3), VERBOSITY),
-        output_folder=given.text("output_folder"),
-        overwrite=given.flag("overwrite_results"),
-        limits=given.whole("limits"),
-        hub=given.choice("hub", HUBS),
-        top_k=_or(given.whole("top_k", "topk"), TOP_K[version]),
+        tasks=fields.texts("tasks", "task_names"),
+        task_types=fields.texts("task_types"),
+        languages=fields.texts("languages"),
+        custom=_custom(fields),
+        data_folder=fields.text("dataset_path"),
+        splits=fields.texts("splits"),
+        verbosity=_or(fields.whole("verbosity", least=0, most=3), VERBOSITY),
+        output_folder=fields.text("output_folder"),
+        overwrite=fields.flag("overwrite_results"),
+        limits=fields.whole("limits"),
+        hub=fields.choice("hub", HUBS),
+        top_k=_or(fields.whole("top_k", "topk"), TOP_K[version]),
         work_dir=top.text("work_dir"),
         use_cache=top.text("use_cache"),
         no_timestamp=top.flag("no_timestamp"),
@@ -179,48 +179,48 @@ def _models(inner: Fields, shared: Mapping[str, Any]) -> tuple[ModelEntry, ...]:
 
 
 def _model(entry: object, where: str, shared: Mapping[str, Any]) -> ModelEntry:
-    given = Fields(entry, where, OF_MODEL)
-    path, service = given.text("model_name_or_path") or None, given.text("model_name")
+    fields = Fields(entry, where, OF_MODEL)
+    path, service = fields.text("model_name_or_path") or None, fields.text("model_name")
     if path is None and service is None:
         raise UsageError(
             f"{where} has no model",
             hint="add model_name_or_path, or model_name and api_base of a service",
             field=where,
         )
-    if service is not None and not given.has("api_base"):
+    if service is not None and not fields.has("api_base"):
         raise UsageError(f"{where}.model_name needs an api_base", hint="add the address of the service", field=where)
-    prompts = given.table("prompts")
+    prompts = fields.table("prompts")
     for task, prompt in prompts.items():
         if not isinstance(prompt, str):
             raise wrong(f"{where}.prompts.{task}", prompt, "a string")
     return ModelEntry(
         where=where,
         path=path,
-        cross_encoder=bool(given.flag("is_cross_encoder")),
-        pooling_mode=given.choice("pooling_mode", POOLING_MODES),
-        max_seq_length=_or(given.whole("max_seq_length"), MAX_SEQ_LENGTH),
-        prompt=given.text("prompt"),
+        cross_encoder=bool(fields.flag("is_cross_encoder")),
+        pooling_mode=fields.choice("pooling_mode", POOLING_MODES),
+        max_seq_length=_or(fields.whole("max_seq_length"), MAX_SEQ_LENGTH),
+        prompt=fields.text("prompt"),
         prompts=prompts,
-        model_kwargs=given.table("model_kwargs"),
-        config_kwargs=given.table("config_kwargs"),
-        encode_kwargs={**shared, **given.table("encode_kwargs")},
-        hub=given.choice("hub", HUBS) or "modelscope",
-        revision=given.text("revision"),
+        model_kwargs=fields.table("model_kwargs"),
+        config_kwargs=fields.table("config_kwargs"),
+        encode_kwargs={**shared, **fields.table("encode_kwargs")},
+        hub=fields.choice("hub", HUBS) or "modelscope",
+        revision=fields.text("revision"),
         model_name=service,
-        api_base=given.text("api_base"),
-        api_key=given.text("api_key"),
-        dimensions=given.whole("dimensions"),
+        api_base=fields.text("api_base"),
+        api_key=fields.text("api_key"),
+        dimensions=fields.whole("dimensions"),
     )
 
 
-def _custom(given: Fields) -> tuple[CustomEntry, ...]:
-    listed = given.get("custom_tasks")
+def _custom(fields: Fields) -> tuple[CustomEntry, ...]:
+    listed = fields.get("custom_tasks")
     if listed is None:
         return ()
     listed = [listed] if isinstance(listed, str | Mapping) else listed
     if not isinstance(listed, list | tuple):
-        raise wrong(given.at("custom_tasks"), listed, "a list of {name, data_path, eval_splits}")
-    return tuple(_one_custom(entry, f"{given.at('custom_tasks')}[{place}]") for place, entry in enumerate(listed))
+        raise wrong(fields.at("custom_tasks"), listed, "a list of {name, data_path, eval_splits}")
+    return tuple(_one_custom(entry, f"{fields.at('custom_tasks')}[{place}]") for place, entry in enumerate(listed))
 
 
 def _one_custom(entry: object, where: str) -> CustomEntry:
@@ -266,10 +266,12 @@ class Fields:
 
     def get(self, *names: str) -> Any:
         """Return the value under any of the names; None if missing. Two of the names at once are an error."""
-        given = [name for name in names if self._value.get(name) is not None]
-        if len(given) > 1:
-            raise UsageError(f"{self.at(given[0])} and {self.at(given[1])} are the same field", hint="keep one of them")
-        return self._value[given[0]] if given else None
+        present = [name for name in names if self._value.get(name) is not None]
+        if len(present) > 1:
+            raise UsageError(
+                f"{self.at(present[0])} and {self.at(present[1])} are the same field", hint="keep one of them"
+            )
+        return self._value[present[0]] if present else None
 
     def has(self, name: str) -> bool:
         """Return whether the field exists and is not null."""

@@ -265,11 +265,11 @@ def _name(entry: ModelEntry, owner: ModelEntry) -> OutputName:
 
 def _settings(entry: ModelEntry) -> dict[str, Any]:
     """Return everything in the entry that could change a score of its model."""
-    given = {
+    settings = {
         name: getattr(entry, name) for name in ("pooling_mode", "max_seq_length", "prompt", "dimensions", "prompts")
     }
     tables = {
         name: {key: value for key, value in getattr(entry, name).items() if key not in WITHOUT_EFFECT}
         for name in ("model_kwargs", "config_kwargs", "encode_kwargs")
     }
-    return given | tables
+    return settings | tables

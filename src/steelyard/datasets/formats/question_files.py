@@ -252,8 +252,8 @@ class _Pairs:
         title = (self.columns["title"][row] or "").strip() if own and "title" in self.columns else ""
         key = (title, text)
         if key not in self.documents:
-            given = self.columns["document"][row] if own and "document" in self.columns else ""
-            id = given or hashlib.blake2b("\0".join(key).encode("utf-8", "replace"), digest_size=8).hexdigest()
+            own_id = self.columns["document"][row] if own and "document" in self.columns else ""
+            id = own_id or hashlib.blake2b("\0".join(key).encode("utf-8", "replace"), digest_size=8).hexdigest()
             if id in self.owner:
                 self.problems["duplicate-id"].append(row)
             self.owner.setdefault(id, row)

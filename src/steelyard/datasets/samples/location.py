@@ -158,8 +158,8 @@ def _samples(reference: TypedReference, paths: list[Path], subset: Splits | None
     other = f":{split}" if reference.split and split not in ("", "test") else ""
     root += f"[{reference.options[SUBSET]}]" if subset is not None else ""
     info = task_info({"split": split or "test", **facts}, name=f"local/{root}{other}", source=root)
-    given = {name: value for name, value in reference.options.items() if name != SUBSET or subset is None}
-    options = {**known_facts(facts, reference.type), **given}
+    options_of_name = {name: value for name, value in reference.options.items() if name != SUBSET or subset is None}
+    options = {**known_facts(facts, reference.type), **options_of_name}
     main = options.pop("main_metric", None) or facts.get("main_metric")
     info = replace(info, type=reference.type, main_metric=str(main) if main else None)
     return SampleLocation(str(reference), files, split, info, Constants.of(options, reference.type, reference.type))

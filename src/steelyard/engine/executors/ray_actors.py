@@ -70,19 +70,19 @@ class RayExecutor:
     shards_per_call = 1
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
-        given = Options("the executor ray", dict(options or {}), OPTIONS)
+        parsed = Options("the executor ray", dict(options or {}), OPTIONS)
         self._ray = _ray()
-        self._workers = given.whole("workers", None)
-        self.timeout = given.number("timeout", None)
-        self._cpus = given.number("cpus", 1.0, minimum=0)
-        self._gpus = given.number("gpus", None, minimum=0)
-        memory = given.text("memory")
+        self._workers = parsed.whole("workers", None)
+        self.timeout = parsed.number("timeout", None)
+        self._cpus = parsed.number("cpus", 1.0, minimum=0)
+        self._gpus = parsed.number("gpus", None, minimum=0)
+        memory = parsed.text("memory")
         self._memory = None if memory is None else parse_bytes(memory)
         self._actors: dict[int, _Actor] = {}
         self._numbers = count()
         self._connected = not self._ray.is_initialized()
         if self._connected:
-            _connect(self._ray, given.text("address"))
+            _connect(self._ray, parsed.text("address"))
         self._errors = self._ray.exceptions
 
     def capacity(self, group: Group) -> int:

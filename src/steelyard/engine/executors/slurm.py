@@ -43,18 +43,18 @@ class SlurmExecutor:
     timeout = None  # the option `minutes` is that of a job
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
-        given = Options("the executor slurm", dict(options or {}), OPTIONS)
-        self._limit = given.whole("workers", 8)
-        self.shards_per_call = given.whole("shards", 16)
-        self._folder = Path(given.text("folder") or "slurm-jobs").expanduser()
-        self._cluster = given.choice("cluster", ("slurm", "local"))
+        parsed = Options("the executor slurm", dict(options or {}), OPTIONS)
+        self._limit = parsed.whole("workers", 8)
+        self.shards_per_call = parsed.whole("shards", 16)
+        self._folder = Path(parsed.text("folder") or "slurm-jobs").expanduser()
+        self._cluster = parsed.choice("cluster", ("slurm", "local"))
         self._submitit = _submitit()
         limits: dict[str, Any] = {
-            "timeout_min": given.whole("minutes", 120),
-            "gpus_per_node": given.whole("gpus", None, minimum=0),
-            "cpus_per_task": given.whole("cpus", None),
-            "mem_gb": given.number("memory_gb", None),
-            "slurm_partition": given.text("partition"),
+            "timeout_min": parsed.whole("minutes", 120),
+            "gpus_per_node": parsed.whole("gpus", None, minimum=0),
+            "cpus_per_task": parsed.whole("cpus", None),
+            "mem_gb": parsed.number("memory_gb", None),
+            "slurm_partition": parsed.text("partition"),
         }
         self._limits = {name: value for name, value in limits.items() if value is not None}
         self._submitters: dict[int, Any] = {}

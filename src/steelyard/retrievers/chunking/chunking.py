@@ -54,9 +54,9 @@ class Chunking:
         values = Options(owner, {name: options[name] for name in CHUNK_OPTIONS if name in options}, CHUNK_OPTIONS)
         size = values.whole("chunk", 0, maximum=LONGEST)
         if not size:
-            given = ", ".join(values.values)
+            names = ", ".join(values.values)
             raise UsageError(
-                f"{given} of {owner} must be used with chunk", hint="add chunk=256", option=next(iter(values.values))
+                f"{names} of {owner} must be used with chunk", hint="add chunk=256", option=next(iter(values.values))
             )
         overlap = values.whole("overlap", 0, minimum=0)
         if overlap >= size:

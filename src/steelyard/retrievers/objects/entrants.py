@@ -50,11 +50,11 @@ def collect_entrants(
     if not pairs:
         raise UsageError("an evaluation needs at least one model, got none", hint=NO_MODEL, option="models")
     listed = [_model(label, model, candidates, settings) for label, model in pairs]
-    given = {name: text for name, value in (options or {}).items() if (text := listed_option(value))}
+    lists = {name: text for name, value in (options or {}).items() if (text := listed_option(value))}
     offered: list[ModelSpec] = []
     groups: list[list[ModelSpec | Retriever]] = [[model] for model in listed]
-    if given:
-        groups, offered = _with_variants(listed, given)
+    if lists:
+        groups, offered = _with_variants(listed, lists)
     groups = [_divided(group, *passages) for group in groups]
     # Rerankers that are objects have the lists already; if there is none, names without a reranker are an error.
     named = [model for model in listed if isinstance(model, ModelSpec)]

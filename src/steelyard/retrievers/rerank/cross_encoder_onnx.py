@@ -164,13 +164,13 @@ def declared_activation(folder: ModelFolder, labels: int) -> str:
 
 def from_folder(folder: ModelFolder, options: Mapping[str, str], name: str) -> OnnxCrossEncoder:
     """Return the reranker of a folder, opened when it scores."""
-    given = Options(f"rerank:{folder.id}", options, OPTIONS, NOT_FOR["onnx"])
-    weights = weights_hash(folder, model_file(folder, given.text("file_name")))
+    parsed = Options(f"rerank:{folder.id}", options, OPTIONS, NOT_FOR["onnx"])
+    weights = weights_hash(folder, model_file(folder, parsed.text("file_name")))
     reranker: OnnxCrossEncoder = deferred(
         OnnxCrossEncoder,
         folder,
         options,
-        lambda: OnnxCrossEncoder(folder, given, name),
+        lambda: OnnxCrossEncoder(folder, parsed, name),
         name,
         weights=weights,
         related=("batch_size",),

@@ -46,8 +46,8 @@ class Vocabulary:
         if distinct:
             numbers[unknown] = np.arange(len(self), len(self) + len(new))
         else:
-            first, given = numbered(new)
-            numbers[unknown] = len(self) + given
+            first, order = numbered(new)
+            numbers[unknown] = len(self) + order
             new = new[first]
         self._keep(new)
         return numbers

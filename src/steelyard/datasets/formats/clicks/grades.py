@@ -72,9 +72,9 @@ class Grading:
         return f"{what}{bias}: {steps}; shown at least {self.min_impressions} times{window}"
 
 
-def grading_of(reference: str, given: Mapping[str, str]) -> Grading:
+def grading_of(reference: str, raw_options: Mapping[str, str]) -> Grading:
     """Return the grading of the options of a reference; an invalid option is a UsageError."""
-    options = Options(reference, given, OPTIONS)
+    options = Options(reference, raw_options, OPTIONS)
     signal: Signal = "ctr" if options.choice("signal", get_args(Signal)) == "ctr" else "clicks"
     positions: Positions = "ips" if options.choice("positions", get_args(Positions)) == "ips" else "ignore"
     return Grading(

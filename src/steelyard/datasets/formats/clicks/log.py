@@ -84,8 +84,8 @@ def is_click_log(path: Path) -> bool:
 def click_log(reference: str) -> ClickLog:
     """Return the task of `clicks:LOG[,CORPUS][?options]` (the prefix is optional)."""
     paths, _, options = reference.removeprefix(PREFIX).partition("?")
-    given = dict(pair.partition("=")[::2] for pair in options.split("&") if pair)
-    grading = grading_of(f"{PREFIX}{paths}", given)
+    raw_options = dict(pair.partition("=")[::2] for pair in options.split("&") if pair)
+    grading = grading_of(f"{PREFIX}{paths}", raw_options)
     files = [local_path(part.strip()).absolute() for part in paths.split(",")]
     if len(files) > 2:
         raise UsageError.invalid(

@@ -139,15 +139,15 @@ class DenseTransformer(prompts.PromptsByTask, BatchedEncoder):
             raise load_error(self.name, error) from error
 
     def _read_encode_kwargs(self, options: Options) -> dict[str, Any]:
-        given = options.json_object("encode_kwargs")
-        if reserved := sorted(RESERVED_ARGUMENTS & set(given)):
+        arguments = options.json_object("encode_kwargs")
+        if reserved := sorted(RESERVED_ARGUMENTS & set(arguments)):
             raise UsageError(
                 f"encode_kwargs must not contain {', '.join(reserved)}",
                 option="encode_kwargs",
                 found=reserved,
                 hint="use the model's options instead",
             )
-        return given
+        return arguments
 
     @cached_property
     def settings(self) -> ModelSettings:
@@ -319,13 +319,15 @@ def _finite(limit: float | None) -> int | None:
     return None if limit is None or limit == float("inf") else int(limit)
 
 
-def from_folder(folder: ModelFolder, given: Mapping[str, str]) -> DenseTransformer:
+def from_folder(folder: ModelFolder, raw_options: Mapping[str, str]) -> DenseTransformer:
     """Return the encoder of a folder, opened when it encodes; variants of one model share the loaded one."""
-    key = cache_key(given, folder.settings)
-    encoder: DenseTransformer = deferred(DenseTransformer, folder, given, lambda: _loaded(folder, folder.weights, key))
+    key = cache_key(raw_options, folder.settings)
+    encoder: DenseTransformer = deferred(
+        DenseTransformer, folder, raw_options, lambda: _loaded(folder, folder.weights, key)
+    )
     return encoder
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> DenseTransformer:
-    return DenseTransformer(folder, Options(f"dense:{folder.id}", dict(given), ALL_OPTIONS))
+def _loaded(folder: ModelFolder, weights: str, raw_options: tuple[tuple[str, str], ...]) -> DenseTransformer:
+    return DenseTransformer(folder, Options(f"dense:{folder.id}", dict(raw_options), ALL_OPTIONS))

@@ -103,9 +103,9 @@ def batch_size(
     )
 
 
-def cache_key(given: Mapping[str, str], settings: Settings) -> tuple[tuple[str, str], ...]:
+def cache_key(raw_options: Mapping[str, str], settings: Settings) -> tuple[tuple[str, str], ...]:
     """Return the key of a loaded model: its options, with the device of the run if they have none."""
-    return tuple(sorted({"device": settings.device, **given}.items()))
+    return tuple(sorted({"device": settings.device, **raw_options}.items()))
 
 
 def import_class(name: str, module: str = "sentence_transformers") -> Any:

@@ -206,20 +206,22 @@ def _expansion(options: Options) -> dict[str, Any] | None:
     return {"strategy": "fixed", "length": options.whole("query_expansion", 32), "attend": False}
 
 
-def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerTokens:
+def from_options(
+    id: str, revision: str | None, raw_options: Mapping[str, str], settings: Settings
+) -> TransformerTokens:
     """Return the encoder of a folder or hub repository, opened when it encodes; variants share the loaded one."""
-    hub = Options(f"late:{id}", {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
+    hub = Options(f"late:{id}", {"hub": raw_options.get("hub", "")}, ("hub",)).choice("hub", HUBS)
     folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
-    key = cache_key(given, settings)
+    key = cache_key(raw_options, settings)
     encoder: TransformerTokens = deferred(
-        TransformerTokens, folder, given, lambda: _loaded(folder, folder.weights, key)
+        TransformerTokens, folder, raw_options, lambda: _loaded(folder, folder.weights, key)
     )
     return encoder
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> TransformerTokens:
-    options = Options(f"late:{folder.id}", dict(given), (*OPTIONS, *OWN_OPTIONS, *prompts.RETRIEVAL_OPTIONS))
+def _loaded(folder: ModelFolder, weights: str, raw_options: tuple[tuple[str, str], ...]) -> TransformerTokens:
+    options = Options(f"late:{folder.id}", dict(raw_options), (*OPTIONS, *OWN_OPTIONS, *prompts.RETRIEVAL_OPTIONS))
     loading = LoadOptions.of(options)
     import_class("MultiVectorEncoder")
     return TransformerTokens(folder, loading, options)

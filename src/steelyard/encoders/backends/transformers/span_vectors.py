@@ -59,8 +59,8 @@ def span_vectors(
     if packed is not None:
         states = _packed_states(packed, [np.array(ids, dtype=np.int32) for ids in read["input_ids"]], threads)
     else:
-        given = {"prompt": prompt, "batch_size": BATCH, "show_progress_bar": False}
-        embeddings = model.encode_document(clean, output_value="token_embeddings", **given)
+        arguments = {"prompt": prompt, "batch_size": BATCH, "show_progress_bar": False}
+        embeddings = model.encode_document(clean, output_value="token_embeddings", **arguments)
         states = [np.asarray(state.float().cpu().numpy(), dtype=np.float32) for state in embeddings]
     normalises = any(type(module).__name__ == "Normalize" for module in model)
     vectors = []

@@ -132,21 +132,25 @@ def _read(matrix: Any) -> SparseVectors:
     return SparseVectors.of(offsets, column, matrix.values().float().numpy(), dimension=matrix.shape[1])
 
 
-def from_options(id: str, revision: str | None, given: Mapping[str, str], settings: Settings) -> TransformerSparse:
+def from_options(
+    id: str, revision: str | None, raw_options: Mapping[str, str], settings: Settings
+) -> TransformerSparse:
     """Return the encoder of a folder or hub repository, opened when it encodes; variants share the loaded one."""
-    hub = Options(f"sparse:{id}", {"hub": given.get("hub", "")}, ("hub",)).choice("hub", HUBS)
+    hub = Options(f"sparse:{id}", {"hub": raw_options.get("hub", "")}, ("hub",)).choice("hub", HUBS)
     folder = ModelFolder.find(id, revision, hub=hub, settings=settings)
-    key = cache_key(given, settings)
+    key = cache_key(raw_options, settings)
     encoder: TransformerSparse = deferred(
-        TransformerSparse, folder, given, lambda: _loaded(folder, folder.weights, key)
+        TransformerSparse, folder, raw_options, lambda: _loaded(folder, folder.weights, key)
     )
     return encoder
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: ModelFolder, weights: str, given: tuple[tuple[str, str], ...]) -> TransformerSparse:
+def _loaded(folder: ModelFolder, weights: str, raw_options: tuple[tuple[str, str], ...]) -> TransformerSparse:
     options = Options(
-        f"sparse:{folder.id}", dict(given), (*OPTIONS, *prompts.RETRIEVAL_OPTIONS, "batch_tokens", "similarity_fn_name")
+        f"sparse:{folder.id}",
+        dict(raw_options),
+        (*OPTIONS, *prompts.RETRIEVAL_OPTIONS, "batch_tokens", "similarity_fn_name"),
     )
     loading = LoadOptions.of(options)
     import_class("SparseEncoder")

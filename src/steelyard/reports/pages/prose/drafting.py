@@ -63,16 +63,16 @@ class Writer:
             raise UsageError.invalid(
                 "--write-with", expected="the name of a chat model", found=name, option="--write-with"
             )
-        given = Options(f"chat:api/{model}", spec.options, OPTIONS)
+        options = Options(f"chat:api/{model}", spec.options, OPTIONS)
         endpoint = Endpoint.of(
-            given.text("url") or OPENAI,
-            given.text("key_env"),
-            given.text("key_header") or "Authorization",
+            options.text("url") or OPENAI,
+            options.text("key_env"),
+            options.text("key_header") or "Authorization",
             settings,
-            allow_http=given.flag("allow_http", False),
+            allow_http=options.flag("allow_http", False),
         )
-        temperature = given.number("temperature", 0.0, minimum=0)
-        return cls(model, Service(endpoint, read_traffic(given)), temperature, given.whole("max_tokens", 2000))
+        temperature = options.number("temperature", 0.0, minimum=0)
+        return cls(model, Service(endpoint, read_traffic(options)), temperature, options.whole("max_tokens", 2000))
 
     def draft(self, task: TaskValues, page: Page) -> Draft:
         """Return the sections that the model wrote, without the sentences that fail a check."""
