@@ -13,13 +13,13 @@ from datasets.utils.stratify import stratified_shuffle_split_generate_indices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, precision_score, recall_score
-from sklearn.metrics.cluster import v_measure_score
+from sklearn.metrics.cluster import adjusted_mutual_info_score, v_measure_score
 from task_parts import clusters, labels, vectors_of
 
 from steelyard.errors import DataError, MissingPart
 from steelyard.tasks import score_task, texts_of
 from steelyard.tasks.classification import training_samples
-from steelyard.tasks.clustering import k_means, levels_of, rounds_of, sampled, v_measures
+from steelyard.tasks.clustering import agreement, k_means, levels_of, rounds_of, sampled, v_measures
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels
 from steelyard.types import TaskInfo
 from steelyard.types.samples import Bootstrap, ClusterTask, LabelTask, Problem
@@ -214,3 +214,14 @@ def test_k_means_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         assert counts() == before
     assert [set(one) - {1} for one in seen] == [set()]
     assert found.tolist() == fit(MiniBatchKMeans(5, batch_size=500, n_init=1, random_state=42), vectors).tolist()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("kinds", [(1, 1), (1, 3), (3, 1), (2, 2), (4, 7), (15, 15), (40, 9)])
+def test_the_agreement_of_labels_and_clusters_is_scikit_learns(kinds: tuple[int, int], noise: float) -> None:
+    rng = np.random.default_rng(5)
+    for count in (2, 9, 60, 2048):
+        gold = rng.integers(0, kinds[0], count)
+        groups = np.where(rng.random(count) < noise, rng.integers(0, kinds[1], count), gold % kinds[1])
+        expected = v_measure_score(gold, groups), adjusted_mutual_info_score(gold, groups)
+        assert agreement(gold, groups) == expected  # to the last bit

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from random import Random
 from typing import Any
 
@@ -77,6 +78,32 @@ def v_measure(gold: npt.NDArray[Any], clusters: Int64) -> float:
     from sklearn.metrics import v_measure_score
 
     return float(v_measure_score(gold, clusters))
+
+
+def agreement(gold: Int64, clusters: Int64) -> tuple[float, float]:
+    """Return V-measure and adjusted mutual information, to the last bit those of scikit-learn.
+
+    Its two functions would each check and count the labels and compute the mutual information.
+    """
+    sklearn()
+    from sklearn.metrics import adjusted_mutual_info_score, mutual_info_score
+    from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
+
+    sizes = [np.unique(labels, return_counts=True)[1].astype(np.float64) for labels in (gold, clusters)]
+    if min(map(len, sizes)) < 2:  # without entropy: special values
+        return v_measure(gold, clusters), float(adjusted_mutual_info_score(gold, clusters))
+    table = contingency_matrix(gold, clusters, sparse=True)
+    mutual = mutual_info_score(None, None, contingency=table)
+    labels, found = (float(-np.sum((size / len(gold)) * (np.log(size) - log(len(gold))))) for size in sizes)
+    homogeneity, completeness = mutual / labels, mutual / found
+    v = 2 * homogeneity * completeness / (homogeneity + completeness) if mutual else 0.0
+    expected = expected_mutual_information(table, len(gold))
+    above, most = mutual - expected, (labels + found) / 2 - expected
+    smallest = float(
+        np.finfo(np.float64).eps
+    )  # at least this far from 0 on the same side: a perfect match is not 0 / 0
+    above, most = (min(x, -smallest) if x < 0 else max(x, smallest) for x in (above, most))
+    return float(v), float(above / most)
 
 
 def _whole(task: ClusterTask, row_of: dict[str, int], vectors: Float32) -> SampleScores:
@@ -164,17 +191,14 @@ def _level(
     points: Float32, level: Level, rounds: Sequence[Int64], seed: int | np.random.RandomState
 ) -> tuple[dict[str, list[float]], list[list[int]]]:
     """Return V-measure and adjusted mutual information of every round, and its clusters."""
-    sklearn()
-    from sklearn.metrics import adjusted_mutual_info_score
-
     scores: dict[str, list[float]] = {"v_measure": [], "ami": []}
     clusterings: list[list[int]] = []
     vectors, count = points[level.rows], len(np.unique(level.codes))
     for sample in rounds:
         gold = level.codes[sample]
         clusters = k_means(vectors[sample], count, SAMPLE_BATCH, seed)
-        scores["v_measure"].append(v_measure(gold, clusters))
-        scores["ami"].append(float(adjusted_mutual_info_score(gold, clusters)))
+        for name, value in zip(scores, agreement(gold, clusters), strict=True):
+            scores[name].append(value)
         clusterings.append(clusters.tolist())
     return scores, clusterings
 
