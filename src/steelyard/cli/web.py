@@ -131,9 +131,9 @@ def _export(boards: Boards, arguments: argparse.Namespace, output: Output) -> in
             raise UnknownName(
                 "benchmark", name, names, hint="steelyard results query 'FROM benchmarks'", option="--benchmarks"
             )
-    wanted = [names[name] for name in arguments.benchmarks] or list(names.values())
-    chosen = [board for slug in wanted if (board := boards.board(slug)) is not None]
-    page = write_site(arguments.export, chosen, (detail for slug in wanted for detail in boards.details(slug)))
+    slugs = [names[name] for name in arguments.benchmarks] or list(names.values())
+    chosen = [board for slug in slugs if (board := boards.board(slug)) is not None]
+    page = write_site(arguments.export, chosen, (detail for slug in slugs for detail in boards.details(slug)))
     if output.json:
         output.data({"page": str(page), "boards": [board.name for board in chosen]})
     else:

@@ -241,13 +241,17 @@ def _every(source: Source) -> Results:
 
 def _stored(names: Sequence[str], tasks: Sequence[TaskLike], source: Source) -> list[list[Result]]:
     """Return the stored results of each model; a missing one raises a MissingPart with the command that makes it."""
-    every, wanted = _every(source), _names(tasks, source.settings)
+    every, task_names = _every(source), _names(tasks, source.settings)
     matches = [
-        [r for r in every.filter(model=name) if r.facts.limit == source.limit and (wanted is None or r.task in wanted)]
+        [
+            r
+            for r in every.filter(model=name)
+            if r.facts.limit == source.limit and (task_names is None or r.task in task_names)
+        ]
         for name in names
     ]
     for name, results in zip(names, matches, strict=True):
-        missing = sorted(set(wanted or []) - {result.task for result in results if result.done})
+        missing = sorted(set(task_names or []) - {result.task for result in results if result.done})
         if missing or not results:
             place = f" on {missing[0]}" if missing else ""
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""

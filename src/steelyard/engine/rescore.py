@@ -92,9 +92,9 @@ def _distinct(results: Iterable[Result]) -> list[Result]:
     return list(distinct.values())
 
 
-def _matches(settings: ModelSettings, made: Mapping[str, Any]) -> bool:
+def _matches(settings: ModelSettings, conditions: Mapping[str, Any]) -> bool:
     whole = {"profile": PROFILES[0], **settings}
-    return all(whole.get(name) == value for name, value in made.items())
+    return all(whole.get(name) == value for name, value in conditions.items())
 
 
 @dataclass(frozen=True)

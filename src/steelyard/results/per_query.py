@@ -35,14 +35,14 @@ def columns(result: Result, metrics: Sequence[str]) -> dict[str, Column]:
     A correlation with the gold scores of an STS task has one influence value for each pair of texts.
     """
     sources = [source for name in metrics if (source := _correlated(name))]
-    wanted = [*metrics, GOLD, *sources] if sources else list(metrics)
+    names = [*metrics, GOLD, *sources] if sources else list(metrics)
     if result.queries is not None:
         stored = result.queries
-        by_name = {name: Column(stored.ids, np.asarray(stored[name])) for name in wanted if name in stored}
+        by_name = {name: Column(stored.ids, np.asarray(stored[name])) for name in names if name in stored}
     elif result.path is None or not result.done:
         return {}
     else:
-        by_name = _read(queries_path(result.path), wanted)
+        by_name = _read(queries_path(result.path), names)
     return _with_correlations(by_name, metrics)
 
 

@@ -210,9 +210,9 @@ class Results(Sequence[Result]):
             name = metric or result.main_metric
             key = label, model
             if name not in self._columns.get(key, {}):
-                wanted = dict.fromkeys([name, result.main_metric, *HEADLINES])
+                names = dict.fromkeys([name, result.main_metric, *HEADLINES])
                 with suppress(ResultError):  # a table does not fail because the file of one result is damaged
-                    self._columns[key] = {**self._columns.get(key, {}), **columns(result, list(wanted))}
+                    self._columns[key] = {**self._columns.get(key, {}), **columns(result, list(names))}
             column = self._columns.get(key, {}).get(name)
             if column is not None and is_mean(column, result.metrics.get(name)):
                 by_model[model] = column

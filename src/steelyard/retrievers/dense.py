@@ -86,8 +86,8 @@ class SharedVectors:
         fetched = self.documents(corpus, tick)
         coded = self._coded.get(corpus)
         if coded is None or (coded.truncate_dim, coded.precision) != (variant.truncate_dim, variant.precision):
-            made = CodedVectors.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity, coded)
-            coded = self._coded.set(corpus, made)
+            codes = CodedVectors.of(fetched[0], variant.truncate_dim, variant.precision, self.encoder.similarity, coded)
+            coded = self._coded.set(corpus, codes)
         return VariantIndex(variant, coded), fetched
 
     def _normalised(self, vectors: Float32) -> Float32:
@@ -238,18 +238,18 @@ class DenseRetriever(StoredEncodings):
 
 def variants_of(model: DenseRetriever, grid: Sequence[Mapping[str, str]]) -> list[DenseRetriever]:
     """Return a model in variants, each with the options of a name; all share the vectors of a task."""
-    shared, made = model.vectors, []
+    shared, models = model.vectors, []
     for options in grid:
         variant = Variant.of(options)
         if variant == WHOLE:
-            made.append(replace(model, shared=shared))
+            models.append(replace(model, shared=shared))
             continue
         variant.check(model.encoder.dimension, model.name, model.similarity)
         suffix = "&".join(f"{name}={value}" for name, value in sorted(options.items()))
-        made.append(
+        models.append(
             replace(model, name=f"{model.name}?{suffix}", variant=variant, variant_of=model.name, shared=shared)
         )
-    return made
+    return models
 
 
 def from_spec(spec: ModelSpec, settings: Settings) -> DenseRetriever:

@@ -47,19 +47,19 @@ def agreement(reference: npt.ArrayLike, rows: npt.ArrayLike) -> Agreement:
     >>> result.spearman.round(4).tolist(), result.kendall.round(4).tolist(), result.pairs.round(4).tolist()
     ([1.0, 0.5, 0.0], [1.0, 0.3333, 0.0], [1.0, 0.6667, 0.5])
     """
-    wanted = np.asarray(reference, dtype=np.float64).round(DECIMALS)
+    expected = np.asarray(reference, dtype=np.float64).round(DECIMALS)
     scores = np.atleast_2d(np.asarray(rows, dtype=np.float64)).round(DECIMALS)
-    if wanted.ndim != 1 or scores.ndim != 2 or scores.shape[1:] != wanted.shape:
+    if expected.ndim != 1 or scores.ndim != 2 or scores.shape[1:] != expected.shape:
         raise DataError(
-            f"scores must have the shape {wanted.shape}, got {scores.shape}", hint="pass one score for each model"
+            f"scores must have the shape {expected.shape}, got {scores.shape}", hint="pass one score for each model"
         )
-    if not (np.isfinite(wanted).all() and np.isfinite(scores).all()):
+    if not (np.isfinite(expected).all() and np.isfinite(scores).all()):
         raise DataError("every score must be a finite number", hint="leave out models without scores")
-    order = np.sign(wanted[:, None] - wanted[None, :])
+    order = np.sign(expected[:, None] - expected[None, :])
     distinguished = np.abs(order).sum()
     if not distinguished:
         raise UsageError(
-            f"the reference scores must differ, got {len(wanted)} equal ones",
+            f"the reference scores must differ, got {len(expected)} equal ones",
             hint="compare two or more models with different scores",
         )
     orders = np.sign(scores[:, :, None] - scores[:, None, :])
@@ -87,13 +87,13 @@ def spread(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
     >>> spread([0.8, 1.0, 0.9, 0.9, 0.7])
     Interval(low=0.7, high=1.0, level=0.6666666666666666)
     """
-    seen = np.sort(np.asarray(values, dtype=np.float64))
-    if not len(seen):
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if not len(ordered):
         raise DataError("an interval needs at least 1 value, got 0", hint="pass one or more values")
-    reached = (len(seen) - 1) / (len(seen) + 1)
+    reached = (len(ordered) - 1) / (len(ordered) + 1)
     if reached <= level:
-        return Interval(float(seen[0]), float(seen[-1]), reached)
-    low, high = np.quantile(seen, [(1 - level) / 2, (1 + level) / 2])
+        return Interval(float(ordered[0]), float(ordered[-1]), reached)
+    low, high = np.quantile(ordered, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
 
 

@@ -58,8 +58,8 @@ def score_summaries(task: SummaryTask, texts: Sequence[str], vectors: Float32, s
     predictions: dict[str, list[list[float]]] = {name: [] for name in PREDICTED}
     lowest, highest = task.scale
     for number, (human, machine, gold) in enumerate(zip(task.human, task.machine, task.gold, strict=True)):
-        people, made = (vectors[[row_of[text] for text in side]] for side in (human, machine))
-        scores = {name: way(made, people).max(axis=1).astype(np.float64) for name, way in ways.items()}
+        people, machine_vectors = (vectors[[row_of[text] for text in side]] for side in (human, machine))
+        scores = {name: way(machine_vectors, people).max(axis=1).astype(np.float64) for name, way in ways.items()}
         if any(len(set(column)) == 1 for column in (gold, scores["cosine_"].tolist(), scores["dot_"].tolist())):
             continue
         used.append(number)

@@ -81,53 +81,55 @@ class OwnBoard:
 
     def board(self) -> Board | None:
         """Return the board with its flags."""
-        made = self._current()
-        return made.board if made else None
+        current = self._current()
+        return current.board if current else None
 
     def metrics(self) -> None:
         """Return None: the board has every metric that it shows."""
 
     def models(self) -> dict[str, Any]:
         """Return history and settings of the models."""
-        made = self._current()
-        if made is None:
+        current = self._current()
+        if current is None:
             return {}
         history, settings = {}, {}
-        origins = {shown.model: result.model for shown, result in zip(made.view, made.results, strict=True)}
-        for place, model in enumerate(made.board.models):
-            if rows := revisions_of(made.results, origins[model.name]):
+        origins = {shown.model: result.model for shown, result in zip(current.view, current.results, strict=True)}
+        for place, model in enumerate(current.board.models):
+            if rows := revisions_of(current.results, origins[model.name]):
                 history[place] = rows
-            newest = max((r for r in made.view if r.model == model.name and r.done), key=lambda r: r.created)
+            newest = max((r for r in current.view if r.model == model.name and r.done), key=lambda r: r.created)
             settings[place] = {"settings": dict(newest.settings), "provenance": dict(newest.provenance)}
         return {"history": history, "settings": settings}
 
     def task(self, place: int) -> dict[str, Any] | None:
         """Return the details of a task."""
-        made = self._current()
-        if made is None or place >= len(made.board.tasks):
+        current = self._current()
+        if current is None or place >= len(current.board.tasks):
             return None
-        names = [model.name for model in made.board.models]
-        label = made.board.tasks[place].name
-        return _kept(made.answers, f"task-{place}", lambda: task_details(made.view, label, names, self._sources))
+        names = [model.name for model in current.board.models]
+        label = current.board.tasks[place].name
+        return _kept(current.answers, f"task-{place}", lambda: task_details(current.view, label, names, self._sources))
 
     def pair(self, first: int, second: int) -> dict[str, Any] | None:
         """Return the comparison of two models."""
-        made = self._current()
-        if made is None or max(first, second) >= len(made.board.models) or first == second:
+        current = self._current()
+        if current is None or max(first, second) >= len(current.board.models) or first == second:
             return None
-        return _kept(made.answers, f"pair-{first}-{second}", lambda: next(iter(made.pairs([first, second]).values())))
+        return _kept(
+            current.answers, f"pair-{first}-{second}", lambda: next(iter(current.pairs([first, second]).values()))
+        )
 
     def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of the best models that have every task, computed at once."""
-        made = self._current()
-        if made is None:
+        current = self._current()
+        if current is None:
             return {}
         means: dict[int, list[float]] = {}
-        for cell in made.board.cells:
+        for cell in current.board.cells:
             means.setdefault(cell.model, []).append(cell.score)
-        whole = [model for model, scores in means.items() if len(scores) == len(made.board.tasks)]
+        whole = [model for model, scores in means.items() if len(scores) == len(current.board.tasks)]
         best = sorted(whole, key=lambda model: -sum(means[model]))[:MOST_COMPARED]
-        return made.pairs(sorted(best)) if len(best) > 1 else {}
+        return current.pairs(sorted(best)) if len(best) > 1 else {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,13 +275,13 @@ class Boards:
         ]
         return [{**entry, "slug": slug(entry["name"])} for entry in [*entries, *self._names]]
 
-    def source(self, wanted: str) -> Source | None:
+    def source(self, slug: str) -> Source | None:
         """Return the board of a slug with its details; None if there is none."""
         for source in self._own:
             board = source.board()
-            if board is not None and board.slug == wanted:
+            if board is not None and board.slug == slug:
                 return source
-        return self._published.get(wanted)
+        return self._published.get(slug)
 
     def board(self, wanted: str) -> Board | None:
         """Return the board of a slug; None if there is none."""
@@ -300,8 +302,8 @@ class Boards:
 
     def _detail(self, kind: str, slug: str, numbers: str) -> Any:
         parts = numbers.split("-")[1:]
-        wanted = {"task": 1, "pair": 2}.get(kind, 0)
-        split = len(parts) - wanted  # numbers before it belong to the slug
+        count = {"task": 1, "pair": 2}.get(kind, 0)
+        split = len(parts) - count  # numbers before it belong to the slug
         source = self.source("-".join([slug, *parts[:split]])) if split >= 0 else None
         if source is None:
             return None

@@ -58,18 +58,18 @@ def build_candidates(
     elif not locations:
         write_nano_set(home, load_tasks([reference], settings=settings), keep_other_tables=True, overwrite=overwrite)
     names = [location.task for location in locations] or [location.task for location in locate(home)]
-    made: dict[str, Candidates] = {}
+    by_task: dict[str, Candidates] = {}
     for name in names:
         (location,) = locate(f"{home}::{name}")
         task = location.load(missing=settings.missing_judgements)
-        made[name] = make_candidates(task, plan, begin, settings)
-        for config in made[name].made:
-            write_table(home, config, name, candidate_table(task, made[name].task.candidates[config]))
+        by_task[name] = make_candidates(task, plan, begin, settings)
+        for config in by_task[name].made:
+            write_table(home, config, name, candidate_table(task, by_task[name].task.candidates[config]))
         path = candidates_path(home, name)
-        write_json(path, {"steelyard": __version__, **read_json_object(path), **made[name].made})
+        write_json(path, {"steelyard": __version__, **read_json_object(path), **by_task[name].made})
     every = {location.task: coverage_of(location, settings) for location in locate(home)}
     complete(home, CardTexts(sections={SECTION: card_table(every)}))
-    return made
+    return by_task
 
 
 def coverage_of(location: TaskLocation, settings: Settings) -> dict[str, Coverage]:

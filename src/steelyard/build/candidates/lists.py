@@ -66,16 +66,16 @@ def make_candidates(
     `begin` is called with the task and each model, and returns a function that counts documents.
     """
     lists: dict[str, Ragged] = dict(task.candidates)
-    made: dict[str, dict[str, Any]] = {}
+    facts_of: dict[str, dict[str, Any]] = {}
     names = config_names(plan.models)
     for name, model in zip(names, plan.models, strict=True):
-        lists[name], made[name] = _search(task, model, plan.depth, begin(task, model), settings or Settings.load())
+        lists[name], facts_of[name] = _search(task, model, plan.depth, begin(task, model), settings or Settings.load())
     sources = plan.sources or names or _stored_sources(task)
     for name, hybrid in plan.hybrids.items():
         parts = _pick(task, lists, sources)
         built = hybrid.build(task, parts, task.info.task)
         lists[name] = built.lists
-        made[name] = {
+        facts_of[name] = {
             "kind": "hybrid",
             "lists": list(sources),
             **hybrid.settings,
@@ -83,9 +83,9 @@ def make_candidates(
             "safeguards": {task.queries.ids[q]: task.corpus.ids[row] for q, row in built.safeguards.items()},
         }
     enriched = replace(task, candidates=lists)
-    coverage = {name: measure(enriched, name) for name in made}
+    coverage = {name: measure(enriched, name) for name in facts_of}
     return Candidates(
-        enriched, {name: facts | {"figures": coverage[name].to_dict()} for name, facts in made.items()}, coverage
+        enriched, {name: facts | {"figures": coverage[name].to_dict()} for name, facts in facts_of.items()}, coverage
     )
 
 

@@ -160,16 +160,16 @@ class Mined:
         )
 
 
-def mine(retriever: Retriever, asked: MiningQueries, context: SamplingContext, *, step: str, depth: int) -> Mined:
+def mine(retriever: Retriever, mining: MiningQueries, context: SamplingContext, *, step: str, depth: int) -> Mined:
     """Return the best `depth` documents of the corpus for each query; each finished portion is stored under `step`."""
     journal, tick = context.journal, context.progress(f"mining with {retriever.name}")
-    best, done = Mined.nothing(len(asked.queries)), 0
+    best, done = Mined.nothing(len(mining.queries)), 0
     stored = journal.recall(step)
     if stored is not None and {"places", "scores", "positive", "done"} <= stored.keys():
         best, done = Mined(stored["places"], stored["scores"], stored["positive"]), int(stored["done"])
-    most = max(map(len, asked.owned.values()), default=0)
-    for end, portion in _portions(context, asked.positives, done, tick):
-        fresh = _search(retriever, context.source.info, asked, portion, depth + most)
+    most = max(map(len, mining.owned.values()), default=0)
+    for end, portion in _portions(context, mining.positives, done, tick):
+        fresh = _search(retriever, context.source.info, mining, portion, depth + most)
         best = best.joined(fresh).best(depth)
         journal.note(step, places=best.places, scores=best.scores, positive=best.positive, done=np.int64(end))
     return best
@@ -205,21 +205,21 @@ def _portions(
 
 
 def _search(
-    retriever: Retriever, info: TaskInfo, asked: MiningQueries, portion: Mapping[int, Document], depth: int
+    retriever: Retriever, info: TaskInfo, mining: MiningQueries, portion: Mapping[int, Document], depth: int
 ) -> Mined:
-    everything = [*portion.items(), *asked.positives.items()]
+    everything = [*portion.items(), *mining.positives.items()]
     place_of = {document.id: place for place, document in everything}
     documents = [document for _, document in everything]
     corpus = Corpus.of([d.id for d in documents], [d.body for d in documents], [d.title for d in documents])
     places = np.array([place_of[id_] for id_ in corpus.ids], dtype=np.int64)
     # Positives of other queries fill positions of a list, too; they are in the sample already.
-    run = retriever.index(corpus, info).search(asked.queries, min(len(corpus), depth + len(asked.positives)))
+    run = retriever.index(corpus, info).search(mining.queries, min(len(corpus), depth + len(mining.positives)))
     real = run.rows >= 0
     results = np.where(real, places[run.rows], -1)
     scores = np.where(real, run.scores.astype(np.float64), -np.inf)
     own = np.zeros(results.shape, dtype=bool)
-    for query, positives in asked.owned.items():
+    for query, positives in mining.owned.items():
         own[query] = np.isin(results[query], positives)
     best = np.where(own, scores, -np.inf).max(axis=1, initial=-np.inf)
-    good = real & ~np.isin(results, list(asked.positives))
+    good = real & ~np.isin(results, list(mining.positives))
     return Mined(np.where(good, results, -1), np.where(good, scores, -np.inf), best).best(depth)

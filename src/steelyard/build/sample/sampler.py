@@ -347,11 +347,11 @@ def _leakage(source: Source, selection: Selection) -> dict[str, int]:
     texts = source.queries["text"].to_pylist()
     documents = {place: plain(document.text).casefold() for place, document in selection.corpus.documents.items()}
     whole = set(documents.values())
-    asked = {row: plain(texts[row]).casefold() for row in selection.judgements}
+    query_texts = {row: plain(texts[row]).casefold() for row in selection.judgements}
     return {
-        "queries_that_are_a_document": sum(text in whole for text in asked.values()),
+        "queries_that_are_a_document": sum(text in whole for text in query_texts.values()),
         "queries_inside_a_positive": sum(
             any(grade > 0 and text in documents[place] for place, grade in selection.judgements[row].items())
-            for row, text in asked.items()
+            for row, text in query_texts.items()
         ),
     }

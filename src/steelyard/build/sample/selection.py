@@ -146,18 +146,18 @@ class Judged:
 def judgements_of(chosen: ChosenQueries, context: SamplingContext, tally: Counter[str]) -> Judged:
     """Return the judgements of the chosen queries, at most `recipe.max_positives` positives for each."""
     source, scanned, recipe = context.source, context.scanned, context.recipe
-    asked = np.isin(source.asked, chosen.rows)
+    of_chosen = np.isin(source.asked, chosen.rows)
     places = scanned.places[source.judged]
-    tally["judgements_outside_corpus"] = int((asked & (places < 0)).sum())
+    tally["judgements_outside_corpus"] = int((of_chosen & (places < 0)).sum())
     positives: dict[int, dict[int, int]] = {int(row): {} for row in chosen.rows}
     negatives: dict[int, dict[int, int]] = {int(row): {} for row in chosen.rows}
-    for at in np.flatnonzero(asked & (places >= 0)):
+    for at in np.flatnonzero(of_chosen & (places >= 0)):
         grade, place, row = int(source.grades[at]), int(places[at]), int(source.asked[at])
         (positives if grade > 0 else negatives)[row][place] = grade
     if recipe.order == "source":  # the published recipe uses the order of the judgements, and round-robin by ids
         ids = source.queries["_id"].to_pylist()
         negatives = dict(sorted(negatives.items(), key=lambda item: ids[item[0]]))
-        first = tuple(dict.fromkeys(places[asked & (places >= 0) & (source.grades > 0)].tolist()))
+        first = tuple(dict.fromkeys(places[of_chosen & (places >= 0) & (source.grades > 0)].tolist()))
     else:
         first = tuple(dict.fromkeys(place for grades in positives.values() for place in grades))
     everything = Judged(positives, negatives, frozenset(), first)

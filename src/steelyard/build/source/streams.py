@@ -232,6 +232,8 @@ def _converted(columns: Columns, name: str, row: int) -> Columns:
     def add_problem(kind: str, found: str, rows: Iterable[int]) -> None:
         report.add(kind, name, found, (row + bad + 1 for bad in rows))
 
-    made = {field: CONVERTERS[DOCUMENTS.field(field).kind](column, add_problem) for field, column in columns.items()}
+    converted = {
+        field: CONVERTERS[DOCUMENTS.field(field).kind](column, add_problem) for field, column in columns.items()
+    }
     report.raise_errors("strict", name)
-    return made
+    return converted

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         plan = CandidatePlan(tuple(models), arguments.depth, _hybrids(arguments), tuple(arguments.sources))
         progress = Progress.for_output(output)
         try:
-            made = adding.build_candidates(
+            by_task = adding.build_candidates(
                 arguments.set,
                 plan,
                 arguments.output,
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             return interrupt_code()
         finally:
             progress.close()
-        coverage = {name: candidates.coverage for name, candidates in made.items()}
+        coverage = {name: candidates.coverage for name, candidates in by_task.items()}
     if output.json:
         output.data({task: {name: one.to_dict() for name, one in lists.items()} for task, lists in coverage.items()})
         return 0

@@ -154,7 +154,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     progress = Progress.for_output(output)
     try:
         with problem_listener(_warnings(output)):
-            made = sample_set(
+            nano_set = sample_set(
                 arguments.sources,
                 arguments.output,
                 recipe_of(arguments),
@@ -171,13 +171,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     finally:
         progress.close()
     if output.json:
-        problems = {name: [problem.to_dict() for problem in part.problems] for name, part in made.tasks.items()}
-        output.data({"folder": str(made.folder), "tasks": dict(made.facts), "problems": problems})
+        problems = {name: [problem.to_dict() for problem in part.problems] for name, part in nano_set.tasks.items()}
+        output.data({"folder": str(nano_set.folder), "tasks": dict(nano_set.facts), "problems": problems})
         return 0
-    _show(made, output)
-    output.note(f"\n{made.folder}: {time.monotonic() - started:.1f} s")
-    output.note(f"evaluate on it: steelyard run -t {made.folder}")
-    output.note(f"add candidate lists: steelyard build candidates {made.folder} --bm25 --dense --hybrid")
+    _show(nano_set, output)
+    output.note(f"\n{nano_set.folder}: {time.monotonic() - started:.1f} s")
+    output.note(f"evaluate on it: steelyard run -t {nano_set.folder}")
+    output.note(f"add candidate lists: steelyard build candidates {nano_set.folder} --bm25 --dense --hybrid")
     return 0
 
 
@@ -230,16 +230,16 @@ def _note_interrupt(activity: str, folder: Path, output: Output) -> None:
         output.note("nothing was finished; the same command starts again")
 
 
-def _show(made: NanoSet, output: Output) -> None:
+def _show(nano_set: NanoSet, output: Output) -> None:
     columns = ["task", "queries", "of", "relevant pairs", "documents", "of"]
     columns += [role if role == "fill" else f"{role}s" for role in ROLES]
     rows = []
-    for name, facts in made.facts.items():
+    for name, facts in nano_set.facts.items():
         counts = [facts["documents"]["roles"].get(role, 0) for role in ROLES]
         pairs, documents, source = facts["judgements"]["positive"], facts["documents"]["kept"], facts["source"]
         rows.append([name, facts["queries"]["kept"], source["queries"], pairs, documents, source["documents"], *counts])
     output.table(columns, rows)
-    for name, facts in made.facts.items():
+    for name, facts in nano_set.facts.items():
         if facts["queries"]["strata"]:
             output.note(f"{name}: queries by {facts['recipe']['stratify']}: " + _counts(facts["queries"]["strata"]))
         for part in ("queries", "documents"):
@@ -248,7 +248,7 @@ def _show(made: NanoSet, output: Output) -> None:
                 output.note(f"{name}: dropped {part}: " + _counts(dropped))
         if facts["notes"]:
             output.note(f"{name}: {_counts(facts['notes'])}")
-        problems = made.tasks[name].problems
+        problems = nano_set.tasks[name].problems
         output.note(f"{name}: read again and checked: no errors, {len(problems)} warnings and notes")
         for problem in problems:
             output.note(f"{name}: {problem}")

@@ -106,7 +106,7 @@ def _asked(
     rows = {(language, row["id"]): row for language in passages for row in passages[language]}
     texts: dict[str, str] = {}
     titles: dict[str, str] = {}
-    asked: dict[str, str] = {}
+    questions: dict[str, str] = {}
     positives: dict[str, list[str]] = {}
     for subject, reading, asking in subjects:
         name = subject["id"]
@@ -116,9 +116,9 @@ def _asked(
         for turn, language in enumerate(asking):
             for number, question in enumerate(rows[language, name]["questions"], start=1):
                 if len(asking) == 1 or number == 1 + turn % 2:
-                    asked[f"{name}.{language}.{number}"] = question
+                    questions[f"{name}.{language}.{number}"] = question
                     positives[f"{name}.{language}.{number}"] = [f"{name}.{spoken}" for spoken in reading]
-    return assemble(info, texts, asked, positives, titles)
+    return assemble(info, texts, questions, positives, titles)
 
 
 def _health(info: TaskInfo) -> Task:

@@ -43,16 +43,16 @@ def territory_cards(
                 texts[f"{territory}.{language}"] = card
                 for thing in facts[territory]:
                     holders[thing].append(f"{territory}.{language}")
-    asked: dict[str, str] = {}
+    questions: dict[str, str] = {}
     positives: dict[str, list[str]] = {}
     speakers = [language for language in info.languages if language not in languages]
     for thing in shuffled(holders, "queries"):
         territories = {card.rpartition(".")[0] for card in holders[thing]}
         spoken = [language for language in shuffled(speakers, thing) if language in things[thing].names]
-        if spoken and len(territories) <= MOST and len(asked) < queries:
-            asked[f"{thing}.{spoken[0]}"] = things[thing].names[spoken[0]]
+        if spoken and len(territories) <= MOST and len(questions) < queries:
+            questions[f"{thing}.{spoken[0]}"] = things[thing].names[spoken[0]]
             positives[f"{thing}.{spoken[0]}"] = holders[thing]
-    return assemble(info, texts, asked, positives)
+    return assemble(info, texts, questions, positives)
 
 
 def _card(things: Sequence[str], names: Sequence[str]) -> str:

@@ -56,17 +56,17 @@ def to_english(info: TaskInfo, entries: Sequence[Entry], *, documents: int, quer
     """Return a task with one positive: a name in any other language, among English names. Languages alternate."""
     chosen = shuffled(entries, "documents", key=_id)[:documents]
     languages = [language for language in info.languages if language != "en"]
-    asked: dict[str, str] = {}
+    questions: dict[str, str] = {}
     positives: dict[str, list[str]] = {}
     for entry in shuffled(chosen, "queries", key=_id):
-        if len(asked) == queries:
+        if len(questions) == queries:
             break
-        turn = len(asked) % len(languages)
+        turn = len(questions) % len(languages)
         language = next((lang for lang in languages[turn:] + languages[:turn] if _differs(entry, lang, "en")), None)
         if language:
-            asked[f"{entry.id}.{language}"] = entry.names[language]
+            questions[f"{entry.id}.{language}"] = entry.names[language]
             positives[f"{entry.id}.{language}"] = [f"{entry.id}.en"]
-    return assemble(info, {f"{entry.id}.en": entry.names["en"] for entry in chosen}, asked, positives)
+    return assemble(info, {f"{entry.id}.en": entry.names["en"] for entry in chosen}, questions, positives)
 
 
 def across(
@@ -75,7 +75,7 @@ def across(
     """Return a task with one positive: a corpus in all languages; the query is in another language that is `far`."""
     languages = info.languages
     texts: dict[str, str] = {}
-    asked: dict[str, str] = {}
+    questions: dict[str, str] = {}
     positives: dict[str, list[str]] = {}
     for entry in shuffled(entries, "across", key=_id)[:documents]:
         turn = len(texts) % len(languages)
@@ -83,11 +83,11 @@ def across(
         document = f"{entry.id}.{home}"
         texts[document] = entry.names[home]
         away = [lang for lang in languages if far(home, lang) and _differs(entry, lang, home)]
-        if away and len(asked) < queries:
+        if away and len(questions) < queries:
             language = shuffled(away, entry.id)[0]
-            asked[f"{entry.id}.{language}"] = entry.names[language]
+            questions[f"{entry.id}.{language}"] = entry.names[language]
             positives[f"{entry.id}.{language}"] = [document]
-    return assemble(info, texts, asked, positives)
+    return assemble(info, texts, questions, positives)
 
 
 def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, queries: int, per_entry: int) -> Task:
@@ -97,7 +97,7 @@ def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, quer
     added until `queries` or `documents` is reached.
     """
     texts: dict[str, str] = {}
-    asked: dict[str, str] = {}
+    questions: dict[str, str] = {}
     positives: dict[str, list[str]] = {}
     for entry in shuffled(entries, "everywhere", key=_id):
         names: dict[str, str] = {}
@@ -105,13 +105,13 @@ def everywhere(info: TaskInfo, entries: Sequence[Entry], *, documents: int, quer
             if _differs(entry, language, "en") and fold(entry.names[language]) not in names:
                 names[fold(entry.names[language])] = language
         spoken = list(names.values())[:per_entry]
-        if len(asked) == queries or len(texts) + len(spoken) > documents:
+        if len(questions) == queries or len(texts) + len(spoken) > documents:
             break
         if len(spoken) >= min(per_entry, 3):
-            asked[f"{entry.id}.en"] = entry.names["en"]
+            questions[f"{entry.id}.en"] = entry.names["en"]
             positives[f"{entry.id}.en"] = [f"{entry.id}.{language}" for language in spoken]
             texts |= {f"{entry.id}.{language}": entry.names[language] for language in spoken}
-    return assemble(info, texts, asked, positives)
+    return assemble(info, texts, questions, positives)
 
 
 def _id(entry: Entry) -> str:

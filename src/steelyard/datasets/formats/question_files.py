@@ -341,12 +341,12 @@ def squad_rows(content: bytes, name: str, report: Report) -> pa.Table | None:
     unanswerable = 0
     wrong: dict[int, str] = {}
     for number, article in enumerate(articles, 1):
-        for paragraph, asked in _squad_questions(article, wrong, number):
-            if asked.get("is_impossible"):
+        for paragraph, question in _squad_questions(article, wrong, number):
+            if question.get("is_impossible"):
                 unanswerable += 1
                 continue
-            row = {"question": asked.get("question"), "context": paragraph.get("context")}
-            row |= {"id": str(asked["id"])} if asked.get("id") is not None else {}
+            row = {"question": question.get("question"), "context": paragraph.get("context")}
+            row |= {"id": str(question["id"])} if question.get("id") is not None else {}
             row |= {"title": article["title"]} if article.get("title") else {}
             if all(isinstance(text, str) for text in row.values()):
                 rows.append(without_halves(row))
@@ -367,7 +367,7 @@ def _squad_questions(article: Any, wrong: dict[int, str], number: int) -> Iterat
         if (objects := _objects(value.get(key, []))) is None:
             wrong.setdefault(number, f"{key} of the article must be a list of objects, got {value[key]!r}")
         elif key == "qas":
-            yield from ((value, asked) for asked in objects)
+            yield from ((value, question) for question in objects)
 
 
 def _objects(value: Any) -> list[Any] | None:

@@ -94,8 +94,8 @@ def _joined(tables: Mapping[str, tuple[Path, list[str]]], folder: Path, listed: 
     if qrels is None:
         first, second = ([home / name for name in names] for home, names in (tables[corpus], tables[queries]))
         return corpus_and_questions(first, second, listed, folder=folder)
-    documents, asked, judged = (tuple(tables[name][1]) for name in (corpus, queries, qrels))
-    files = TaskFiles(documents, asked, judged)
+    documents, questions, judged = (tuple(tables[name][1]) for name in (corpus, queries, qrels))
+    files = TaskFiles(documents, questions, judged)
     name = folder.resolve().name
     return TaskLocation(folder, "", files, task_info({}, name=f"local/{name}", source=name))
 

@@ -155,7 +155,7 @@ def candidates_path(folder: Path, task: str) -> Path:
     return folder / "metadata" / f"{task}.candidates.json"
 
 
-def with_safeguards(task: Task, made: Mapping[str, Any]) -> Task:
+def with_safeguards(task: Task, facts_of: Mapping[str, Any]) -> Task:
     """Return the task with the safeguards of its candidate lists, which `made` records.
 
     A list whose last candidate is not the recorded one was made again since, so it has no known safeguards.
@@ -166,7 +166,7 @@ def with_safeguards(task: Task, made: Mapping[str, Any]) -> Task:
 
     lists = dict(task.candidates)
     for name, ranked in task.candidates.items():
-        facts = made.get(name)
+        facts = facts_of.get(name)
         recorded = facts.get("safeguards") if isinstance(facts, dict) else None
         if not isinstance(recorded, dict):
             continue

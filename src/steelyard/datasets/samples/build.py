@@ -134,7 +134,9 @@ def summary_task(table: Table, info: TaskInfo, constants: Constants, report: Rep
     human, machine, gold = (
         [_several(cell) for cell in table[name].to_pylist()] for name in ("human", "machine", "value")
     )
-    uneven = [row for row, (made, scores) in enumerate(zip(machine, gold, strict=True)) if len(made) != len(scores)]
+    uneven = [
+        row for row, (summaries, scores) in enumerate(zip(machine, gold, strict=True)) if len(summaries) != len(scores)
+    ]
     if uneven:
         row = uneven[0]
         message = f"each summary must have a score, got {len(machine[row])} summaries and {len(gold[row])} scores"

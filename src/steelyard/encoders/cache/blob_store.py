@@ -114,10 +114,10 @@ class BlobStore:
         """Read the encodings that are in the shared store only, and keep their files."""
         assert self.shared is not None
         missing = np.array([row for row, blob in enumerate(encodings) if blob is None], dtype=np.int64)
-        for name, content, wanted, rows in self.shared.files_with(_key_array(keys), missing):
+        for name, content, places, rows in self.shared.files_with(_key_array(keys), missing):
             table = _shared_table(partial(_range, content))
             ends = table["end"].astype(np.int64) + HEADER.size + table.nbytes
-            for row, at in zip(wanted.tolist(), rows.tolist(), strict=True):
+            for row, at in zip(places.tolist(), rows.tolist(), strict=True):
                 start = HEADER.size + table.nbytes if at == 0 else int(ends[at - 1])
                 blob = content[start : int(ends[at])]
                 if zlib.crc32(blob) == int(table["crc"][at]):

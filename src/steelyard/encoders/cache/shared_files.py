@@ -66,8 +66,8 @@ class SharedFiles:
     def has(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Return which keys are stored."""
         stored = np.zeros(len(keys), dtype=bool)
-        for _, wanted, _ in self._located(keys, np.arange(len(keys))):
-            stored[wanted] = True
+        for _, places, _ in self._located(keys, np.arange(len(keys))):
+            stored[places] = True
         return stored
 
     def files_with(self, keys: Keys, wanted: Int64) -> Iterator[tuple[str, bytes, Int64, Int64]]:

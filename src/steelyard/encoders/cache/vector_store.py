@@ -148,8 +148,8 @@ class VectorStore:
             return self.shared.has(keys)
         self._refresh()
         stored = np.zeros(len(keys), dtype=bool)
-        for _, wanted, _ in self._index.locate(keys, np.arange(len(keys))):
-            stored[wanted] = True
+        for _, places, _ in self._index.locate(keys, np.arange(len(keys))):
+            stored[places] = True
         return stored
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Float32]:
@@ -171,13 +171,13 @@ class VectorStore:
     def _download(self, keys: Keys, stored: npt.NDArray[np.bool_], vectors: Float32) -> None:
         """Read the vectors that are in the shared store only, and keep their files."""
         assert self.shared is not None
-        for name, content, wanted, rows in self.shared.files_with(keys, np.flatnonzero(~stored)):
+        for name, content, places, rows in self.shared.files_with(keys, np.flatnonzero(~stored)):
             try:
-                vectors[wanted] = parse_vectors(content, self._encoder.dimension)[rows]
+                vectors[places] = parse_vectors(content, self._encoder.dimension)[rows]
             except (DamagedFile, NotAVectorFile) as error:
                 self._note(f"{self.shared.url}/{name} skipped: {error}")
                 continue
-            stored[wanted] = True
+            stored[places] = True
             with suppress(OSError):  # a full disk: it is read from the shared store each time
                 write_description(self.folder, self._encoder.name, self._described)
                 write_atomic(self.folder / name, content)
@@ -215,10 +215,10 @@ class VectorStore:
     def _read(self, keys: Keys, stored: npt.NDArray[np.bool_], vectors: Float32) -> bool:
         """Read the vectors of keys not yet read; return False if a file was removed or damaged meanwhile."""
         complete = True
-        for segment, wanted, rows in self._index.locate(keys, np.flatnonzero(~stored)):
+        for segment, places, rows in self._index.locate(keys, np.flatnonzero(~stored)):
             try:
-                vectors[wanted] = segment.vectors(rows)
-                stored[wanted] = True
+                vectors[places] = segment.vectors(rows)
+                stored[places] = True
             except FileNotFoundError:  # trimmed or merged with others
                 complete = False
             except DamagedFile as error:

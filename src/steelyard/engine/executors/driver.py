@@ -100,15 +100,15 @@ class _Driver:
             return
         needs: list[str] = []
         names = {evaluation.model.shown for evaluation in missing}
-        wanted = [model for model in models if model.shown in names]
-        for texts in task_texts(task, wanted, batch.conditions.profile):
+        chosen = [model for model in models if model.shown in names]
+        for texts in task_texts(task, chosen, batch.conditions.profile):
             for shard in encode_shards(texts, task, group.number):
                 needs.append(shard.id)
                 yield shard
         id = f"{group.number}/{position}"
         self._waiting[id] = position, missing
         forms = {evaluation.key: batch.run_forms(evaluation) for evaluation in missing}
-        hashes = tuple(digest(model.settings) for model in wanted)
+        hashes = tuple(digest(model.settings) for model in chosen)
         yield EvaluateShard(id, group.number, reference, hashes, forms, batch.lookup.save_runs, tuple(needs))
 
     def _take(self, outcome: Outcome) -> None:

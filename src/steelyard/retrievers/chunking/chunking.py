@@ -176,9 +176,9 @@ def passages_of(corpus: Corpus, chunking: Chunking, model: object) -> Passages:
     ids = tuple(f"{number:09d}" for number in range(len(owners), 0, -1))
     titles = None if corpus.titles is None else tuple(corpus.titles[row] for row in owners)
     spans = np.array([span for spans in divided for span in spans], dtype=np.int64).reshape(-1, 2)
-    made = Passages(Corpus(ids, texts, titles), offsets_of(np.array([len(spans) for spans in divided])), spans)
-    _LATEST[corpus] = (key, made)
-    return made
+    passages = Passages(Corpus(ids, texts, titles), offsets_of(np.array([len(spans) for spans in divided])), spans)
+    _LATEST[corpus] = (key, passages)
+    return passages
 
 
 def _spans(bodies: Sequence[str], chunking: Chunking, tokenizer: object) -> list[list[tuple[int, int]]]:

@@ -136,9 +136,9 @@ class ContextVectors(SharedVectors):
         missing = [w for w in windows if not known[w.first : w.first + len(w.spans)].all()]
         for start in range(0, len(missing), PART):
             part = missing[start : start + PART]
-            made = encoder.encode_spans([window.text for window in part], [window.spans for window in part])
+            arrays = encoder.encode_spans([window.text for window in part], [window.spans for window in part])
             rows = np.concatenate([np.arange(w.first, w.first + len(w.spans)) for w in part])
-            vectors[rows] = np.concatenate(made)
+            vectors[rows] = np.concatenate(arrays)
             if self._context is not None and hashes is not None:
                 self._context.put(hashes[rows], vectors[rows])
             tick(int((~known[rows]).sum()))

@@ -85,8 +85,8 @@ class YesNoReranker(PairReranker):
         answers = [_token(tokenizer, word, self._folder.id) for word in words]
         length = options.whole("max_length", MAX_LENGTH)
         ends = [_text(options, "prefix", PREFIX), _text(options, "suffix", SUFFIX)]
-        made = YesNoModel(model.eval(), tokenizer, answers, ends, length)
-        return made.to(self._devices[0] if len(self._devices) == 1 else "cpu")
+        loaded = YesNoModel(model.eval(), tokenizer, answers, ends, length)
+        return loaded.to(self._devices[0] if len(self._devices) == 1 else "cpu")
 
     @cached_property
     def settings(self) -> ModelSettings:

@@ -60,9 +60,9 @@ def judge(log: Table, grading: Grading, corpus: Table | None, info: TaskInfo, re
         "document": names.take(pa.array(pairs.document[usable])),
         "grade": pa.array(grades[usable].astype(np.float64)),
     }
-    made = f"Graded by {len(events.query):,} rows of a click log, {grading}."
+    origin = f"Graded by {len(events.query):,} rows of a click log, {grading}."
     return Tables(
-        replace(info, description=f"{info.description} {made}".strip()),
+        replace(info, description=f"{info.description} {origin}".strip()),
         corpus,
         Table(QUERIES, queries, log.names, (0,)),
         Table(JUDGEMENTS, judged, log.names, (0,)),

@@ -82,8 +82,8 @@ def _packed_states(packed: PackedBert, ids: Sequence[Ids], threads: int | None) 
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
     count = workers(threads)
     with divided_threads(count, threads), ThreadPoolExecutor(count) as pool:
-        made = pool.map(lambda rows: packed.token_states([ids[row] for row in rows]), batches)
+        parts = pool.map(lambda rows: packed.token_states([ids[row] for row in rows]), batches)
         states = {
-            row: state for rows, part in zip(batches, made, strict=True) for row, state in zip(rows, part, strict=True)
+            row: state for rows, part in zip(batches, parts, strict=True) for row, state in zip(rows, part, strict=True)
         }
     return [states[row] for row in range(len(ids))]

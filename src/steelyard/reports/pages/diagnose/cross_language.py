@@ -28,10 +28,10 @@ from steelyard.types import Float64, Int64
 def relations(evidence: Evidence, rankings: Sequence[Ranking]) -> tuple[tuple[Relation, ...], Mapping[Kind, float]]:
     """Return both relations if the task has them, and p-values of their difference by profile."""
     reading = evidence.reading
-    asked = np.array(reading.query_languages)[reading.pair_queries]
+    query_languages = np.array(reading.query_languages)[reading.pair_queries]
     sought = np.array(reading.document_languages)[reading.pair_rows]
-    known = (asked != UNDECIDED) & (sought != UNDECIDED)
-    same, cross = known & (asked == sought), known & (asked != sought)
+    known = (query_languages != UNDECIDED) & (sought != UNDECIDED)
+    same, cross = known & (query_languages == sought), known & (query_languages != sought)
     sizes = [len(np.unique(reading.pair_queries[mask])) for mask in (same, cross)]
     if min(sizes) < FEW:
         return (), {}
@@ -134,9 +134,9 @@ def undeclared(evidence: Evidence, measured: Sequence[Measured]) -> tuple[Undecl
     counts: Counter[str] = Counter()
     affected = none.copy()
     for query, rows in enumerate(evidence.positives):
-        asked = evidence.reading.query_languages[query]
+        language = evidence.reading.query_languages[query]
         sought = {evidence.reading.document_languages[row] for row in rows}
-        odd = ({asked} if missing(asked) else set()) | (sought if sought and all(map(missing, sought)) else set())
+        odd = ({language} if missing(language) else set()) | (sought if sought and all(map(missing, sought)) else set())
         affected[query] = bool(odd)
         counts.update(odd)
     if not affected.any():

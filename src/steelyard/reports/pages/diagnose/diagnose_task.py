@@ -115,8 +115,8 @@ def complement(task: Task, measured: Sequence[Measured]) -> Complement | None:
     if "bm25" not in profiles or "dense" not in profiles:
         return None
     bm25, dense = profiles["bm25"], profiles["dense"]
-    asked = task.qrels.positives > 0
-    sparse, semantic = ((one.ranks > 0) & (one.ranks <= FOUND) & asked for one in (bm25, dense))
+    judged = task.qrels.positives > 0
+    sparse, semantic = ((one.ranks > 0) & (one.ranks <= FOUND) & judged for one in (bm25, dense))
     best: Kind = "bm25" if bm25.values.ndcg_at_10 >= dense.values.ndcg_at_10 else "dense"
     choice = np.maximum(bm25.ndcg, dense.ndcg)
     gain = choice - profiles[best].ndcg
@@ -125,7 +125,7 @@ def complement(task: Task, measured: Sequence[Measured]) -> Complement | None:
         both=int((sparse & semantic).sum()),
         only_bm25=int((sparse & ~semantic).sum()),
         only_dense=int((~sparse & semantic).sum()),
-        neither=int((asked & ~sparse & ~semantic).sum()),
+        neither=int((judged & ~sparse & ~semantic).sum()),
         best_single=best,
         best_single_ndcg_at_10=profiles[best].values.ndcg_at_10,
         choice_ndcg_at_10=float(choice.mean()),

@@ -51,9 +51,9 @@ class Evidence:
         reading = self.reading
 
         def crosses_all(query: int) -> bool:
-            asked = reading.query_languages[query]
+            language = reading.query_languages[query]
             sought = [reading.document_languages[row] for row in self.positives[query]]
-            return bool(sought) and asked != UNDECIDED and UNDECIDED not in sought and asked not in sought
+            return bool(sought) and language != UNDECIDED and UNDECIDED not in sought and language not in sought
 
         return np.array([crosses_all(query) for query in range(len(self.task.queries))], dtype=bool)
 

@@ -209,9 +209,9 @@ def number(ranking: Ranking) -> Bools:
     evidence, texts = ranking.evidence, ranking.evidence.task.corpus.texts
 
     def confused(query: int, competitor: int) -> bool:
-        asked = evidence.numbers[query]
-        held = {value for row in evidence.positives[query] for value in numbers_of(texts[row])} if asked else set()
-        return bool((asked & held) - numbers_of(texts[competitor])) if asked & held else False
+        numbers = evidence.numbers[query]
+        held = {value for row in evidence.positives[query] for value in numbers_of(texts[row])} if numbers else set()
+        return bool((numbers & held) - numbers_of(texts[competitor])) if numbers & held else False
 
     return _with_competitor(ranking, confused)
 

@@ -35,8 +35,8 @@ def _snippet(evidence: Evidence, policy: Policy, query: int) -> Snippet:
     row = int(rows[int(overlap.argmax())])
     text = task.queries.texts[query]
     parts = sentences(task.corpus.texts[row])
-    asked = _terms(policy, [text], query=True)[0]
-    shared = [len(asked & held) for held in _terms(policy, parts, query=False)]
+    query_terms = _terms(policy, [text], query=True)[0]
+    shared = [len(query_terms & held) for held in _terms(policy, parts, query=False)]
     best = max(range(len(parts)), key=lambda place: (shared[place], -place))
     return Snippet(
         task.queries.ids[query],
@@ -44,7 +44,7 @@ def _snippet(evidence: Evidence, policy: Policy, query: int) -> Snippet:
         task.corpus.ids[row],
         _cut(parts[best]),
         shared[best],
-        len(asked),
+        len(query_terms),
     )
 
 

@@ -30,25 +30,25 @@ def failures(task: Task, measured: Sequence[Measured]) -> tuple[FailureMode, ...
     if "bm25" not in profiles or "dense" not in profiles:
         return ()
     ranks = {kind: np.where(one.ranks > 0, one.ranks, _NEVER) for kind, one in profiles.items() if kind != "other"}
-    asked = task.qrels.positives > 0
-    hit = {kind: (values <= FOUND) & asked for kind, values in ranks.items()}
+    judged = task.qrels.positives > 0
+    hit = {kind: (values <= FOUND) & judged for kind, values in ranks.items()}
     bm25, dense = hit["bm25"], hit["dense"]
     modes: list[tuple[str, np.ndarray, Kind, Int64]] = [
         ("bm25_misses_dense_finds", ~bm25 & dense, "bm25", ranks["dense"] - ranks["bm25"]),
         ("dense_misses_bm25_finds", bm25 & ~dense, "dense", ranks["bm25"] - ranks["dense"]),
-        ("both_miss", asked & ~bm25 & ~dense, "dense", -np.minimum(ranks["bm25"], ranks["dense"])),
+        ("both_miss", judged & ~bm25 & ~dense, "dense", -np.minimum(ranks["bm25"], ranks["dense"])),
     ]
     if "hybrid" in hit:
         lost = (bm25 | dense) & ~hit["hybrid"]
         best = np.minimum(ranks["bm25"], ranks["dense"])
         modes.append(("hybrid_loses", lost, "hybrid", best - ranks["hybrid"]))
-    total = max(int(asked.sum()), 1)
+    total = max(int(judged.sum()), 1)
     return tuple(
         FailureMode(
             mode,
             int(mask.sum()),
             float(mask.sum()) / total,
-            tuple(failure_example(task, measured, winner, q) for q in _plainest(task, mask & asked, order)),
+            tuple(failure_example(task, measured, winner, q) for q in _plainest(task, mask & judged, order)),
         )
         for mode, mask, winner, order in modes
     )

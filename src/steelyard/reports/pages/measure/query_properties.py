@@ -77,7 +77,7 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
     """Return the properties of the task's queries."""
     texts = task.queries.texts
     words = [_question_word(text, language) for text, language in zip(texts, reading.query_languages, strict=True)]
-    asked = [
+    questions = [
         bool(word) or asks(text, script) for word, text, script in zip(words, texts, reading.query_scripts, strict=True)
     ]
     counts = word_counts(texts)
@@ -89,7 +89,7 @@ def tendencies(task: Task, reading: Reading) -> Tendencies:
     sought = [bare for text in task.corpus.texts if (bare := _bare(text))]  # empty texts are not duplicates
     documents = set(sought)
     return Tendencies(
-        questions=sum(asked) / total,
+        questions=sum(questions) / total,
         question_words={word: frequency[word] for word in ranked[:SHOWN]},
         length_classes={name: float((classes == i).sum()) / total for i, name in enumerate(LENGTH_CLASSES)},
         numbers=sum(any(map(str.isdigit, text)) for text in texts) / total,

@@ -50,11 +50,11 @@ class TermIndex:
         """
         number_of: dict[str, int] = {}
         held = _terms(policy, documents, number_of, query=False)
-        asked = _terms(policy, queries, number_of, query=True)
+        query_terms = _terms(policy, queries, number_of, query=True)
         width = max(len(number_of), 1)
         rows = _rows(*held, len(documents), width)
         frequency = np.bincount(rows.terms, minlength=width)
-        return cls(_rows(*asked, len(queries), width), rows, frequency, tuple(number_of))
+        return cls(_rows(*query_terms, len(queries), width), rows, frequency, tuple(number_of))
 
     def overlap(self, queries: Int64, rows: Int64) -> Float64:
         """Return the share of each query's terms in the document of the same place; NaN if a query has no terms."""

@@ -108,8 +108,8 @@ def pair_languages(task: TaskValues) -> Table | None:
 
 
 def _pair(name: str, share: float) -> tuple[str, str, str]:
-    asked, _, sought = name.partition("-")
-    return language_name(asked), language_name(sought), f"{share:.2%}"
+    query, _, document = name.partition("-")
+    return language_name(query), language_name(document), f"{share:.2%}"
 
 
 def slices(parts: Sequence[SliceValues]) -> Table | None:
@@ -162,9 +162,9 @@ def pair_in_words(name: str) -> str:
     >>> pair_in_words("ar-en"), pair_in_words("ar-several")
     ('Arabic (ar) to English (en)', 'Arabic (ar) to several languages')
     """
-    asked, _, sought = name.partition("-")
+    query, _, document = name.partition("-")
     more = {"several": "several languages", "none": "no document"}
-    return f"{language_name(asked)} to {more.get(sought) or language_name(sought)}"
+    return f"{language_name(query)} to {more.get(document) or language_name(document)}"
 
 
 def failure_examples(mode: FailureMode) -> Table | None:
