@@ -27,6 +27,7 @@ from steelyard.registry import Registry
 
 if TYPE_CHECKING:
     from steelyard.datasets.formats.task_files import TaskLocation
+    from steelyard.datasets.samples.location import SampleLocation, TypedLocation
     from steelyard.types import Task
     from steelyard.types.protocols import TaskSource
     from steelyard.types.samples import AnyTask
@@ -157,6 +158,9 @@ class FolderSource:
 
     def __init__(self, options: LoadOptions) -> None:
         self.options = options
+        self._samples = SampleSource(options)
+        # The last reference that was located but not loaded.
+        self._located: dict[str, list[TaskLocation]] = {}
 
     def accepts(self, reference: str) -> bool:
         """Return whether the reference is, or looks like, a path."""
@@ -165,23 +169,27 @@ class FolderSource:
     def names(self, reference: str) -> Sequence[str]:
         """Return `path::task` for each task of the set, with the type in front if the files determine it."""
         if (typed := typed_reference(reference)) is not None:
-            return SampleSource(self.options).names(typed)
+            return self._samples.names(typed)
         from steelyard.datasets.formats.folder import incomplete, locate
 
         folder, _, task = reference.partition("::")
         if task and task in incomplete(folder):
             return [reference]
         several = "," in reference and not path_exists(folder)
-        complete = [reference if several else location.reference for location in locate(reference)]
+        locations = locate(reference)
+        self._located = {reference: locations}
+        complete = [reference if several else location.reference for location in locations]
         return [*complete, *(f"{reference}::{task}" for task in incomplete(reference))]  # listed, so that they fail
 
     def load(self, name: str) -> AnyTask:
         """Read and check the task."""
-        if (typed := typed_reference(name)) is not None:
-            return SampleSource(self.options).load(typed)
-        from steelyard.datasets.formats.folder import locate
+        locations = self._located.pop(name, None)
+        if locations is None:
+            if (typed := typed_reference(name)) is not None:
+                return self._samples.load(typed)
+            from steelyard.datasets.formats.folder import locate
 
-        locations = locate(name)
+            locations = locate(name)
         if len(locations) > 1:
             raise _several(name, [location.reference for location in locations])
         options = self.options
@@ -201,6 +209,8 @@ class SampleSource:
 
     def __init__(self, options: LoadOptions) -> None:
         self.options = options
+        # The last reference that was located but not loaded.
+        self._located: dict[str, list[SampleLocation | TypedLocation]] = {}
 
     def accepts(self, reference: str) -> bool:
         """Return whether the reference begins with a type."""
@@ -212,16 +222,20 @@ class SampleSource:
             return [reference]
         from steelyard.datasets.samples.location import locate_samples
 
-        return [location.reference for location in locate_samples(reference)]
+        locations = locate_samples(reference)
+        self._located = {reference: locations}
+        return [location.reference for location in locations]
 
     def load(self, name: str) -> AnyTask:
         """Read and check the task."""
         parsed = TypedReference.parse(name)
         if parsed.path.startswith(HUB_PREFIXES):
             return _load_from_hub(parsed, self.options)
-        from steelyard.datasets.samples.location import locate_samples
+        locations = self._located.pop(name, None)
+        if locations is None:
+            from steelyard.datasets.samples.location import locate_samples
 
-        locations = locate_samples(name)
+            locations = locate_samples(name)
         if len(locations) > 1:
             raise _several(name, [location.reference for location in locations])
         options = self.options
