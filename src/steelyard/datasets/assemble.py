@@ -55,7 +55,7 @@ def assemble(tables: Tables, report: Report) -> Task | None:
         remedy = "check the order of the files: documents and queries may be swapped" if swapped else ""
         report.add("nothing-there", tables.qrels.name, "no judgement is of a known query", remedy=remedy)
         return None
-    used = queries.take(judged)
+    used = queries if len(judged) == len(queries) else queries.take(judged)
     for table in tables.candidates.values():
         rows = validation.rows_of(table, "query", queries["id"])
         validation.known(table, "query", rows, "unknown-candidate-query", queries["id"], "queries", report)
@@ -100,23 +100,29 @@ def _judgements(table: Table, queries: Table, ids: Any, report: Report) -> tuple
         report.add("nothing-there", table.name, f"none of the relevant documents is in the corpus, such as {first!r}")
     if report.missing_judgements == "ignore":
         usable &= ~outside
-    judged = np.unique(query[usable])
-    _report_queries(table, queries, judged, query[usable], grades[usable], report)
+    query, grades = query[usable], grades[usable]
+    is_judged = np.zeros(len(queries), dtype=bool)
+    is_judged[query] = True
+    judged = np.flatnonzero(is_judged)
+    has_positive = np.zeros(len(queries), dtype=bool)
+    has_positive[query[grades > 0]] = True
+    _report_queries(table, queries, is_judged, has_positive, report)
     number = np.full(len(queries), -1, dtype=np.int64)
     number[judged] = np.arange(len(judged))
-    qrels = Qrels.of(number[query[usable]], document[usable], grades[usable], queries=len(judged))
-    return judged, qrels
+    return judged, Qrels.of(number[query], document[usable], grades, queries=len(judged))
 
 
-def _report_queries(table: Table, queries: Table, judged: Int64, query: Int64, grades: Any, report: Report) -> None:
+def _report_queries(
+    table: Table, queries: Table, is_judged: validation.Mask, has_positive: validation.Mask, report: Report
+) -> None:
     """Report queries without text, without judgement, or without a relevant document."""
-    validation.empty_texts(queries.take(judged), "empty-query", report)
-    unjudged = np.setdiff1d(np.arange(len(queries)), judged)
+    unjudged = np.flatnonzero(~is_judged)
+    judged = queries.take(np.flatnonzero(is_judged)) if len(unjudged) else queries
+    validation.empty_texts(judged, "empty-query", report)
     if len(unjudged):
         many = _queries(len(unjudged))
         queries.add_problem(report, "unjudged-query", f"{many} without a judgement in {table.name}", unjudged)
-    positive = np.unique(query[grades > 0])
-    if len(barren := np.setdiff1d(judged, positive)):
+    if len(barren := np.flatnonzero(is_judged & ~has_positive)):
         example = queries["id"][int(barren[0])].as_py()
         queries.add_problem(
             report, "no-positive", f"the query {example!r} has no relevant document in {table.name}", barren

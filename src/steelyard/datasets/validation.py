@@ -18,6 +18,7 @@ from steelyard.types import Float64, Int32, Int64
 
 NOWHERE = pa.scalar(-1, pa.int32())
 """A typed scalar: Arrow infers the type of a plain number each time, which reads package metadata from disk."""
+NO_GRADE = pa.scalar(0.0, pa.float64())
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -53,7 +54,7 @@ def empty_texts(table: Table, kind: str, report: Report) -> None:
 def rows_of(table: Table, field: str, ids: Any) -> Int64:
     """Return for each value of the field its position among the ids; -1 for none."""
     positions = pc.index_in(table[field], value_set=ids)
-    return np.asarray(pc.fill_null(positions, NOWHERE), dtype=np.int64)
+    return np.asarray(pc.fill_null(positions, NOWHERE) if positions.null_count else positions, dtype=np.int64)
 
 
 def known(table: Table, field: str, rows: Int64, kind: str, ids: Any, place: str, report: Report) -> Mask:
@@ -87,10 +88,11 @@ def whole_grades(table: Table, report: Report) -> tuple[Int32, Mask]:
     if "grade" not in table:
         return np.ones(len(table), dtype=np.int32), np.ones(len(table), dtype=bool)
     column = table["grade"]
-    given: Mask = np.asarray(pc.is_valid(column)) & np.asarray(pc.is_finite(pc.fill_null(column, 0.0)))
+    filled = pc.fill_null(column, NO_GRADE) if column.null_count else column
+    given: Mask = np.asarray(pc.is_valid(column)) & np.asarray(pc.is_finite(filled))
     if not given.all():
         table.add_problem(report, "missing-grade", "the grade is missing, NaN or infinite", np.flatnonzero(~given))
-    values: Float64 = np.where(given, np.asarray(pc.fill_null(column, 0.0), dtype=np.float64), 0.0)
+    values: Float64 = np.where(given, np.asarray(filled, dtype=np.float64), 0.0)
     floor = np.floor(values)
     if (fractional := floor != values).any():
         rows = np.flatnonzero(fractional)

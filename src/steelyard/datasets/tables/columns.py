@@ -71,10 +71,12 @@ class Role:
         by_name = {column.strip().lower(): column for column in reversed(list(columns))}
         columns_of = {}
         for field in self.fields:
-            named = [by_name[alias] for alias in dict.fromkeys(field.aliases) if alias in by_name]
-            named = named or [by_name[alias] for alias in field.fallback if alias in by_name][:1]
-            worded = [column for column in named if column not in numbers]
+            if not by_name.keys().isdisjoint(field.aliases):
+                named = [by_name[alias] for alias in dict.fromkeys(field.aliases) if alias in by_name]
+            else:
+                named = [by_name[alias] for alias in field.fallback if alias in by_name][:1]
             if named:
+                worded = [column for column in named if column not in numbers]
                 columns_of[field.name] = worded or named if field.kind in ("text", "texts") else named
         return columns_of
 

@@ -41,7 +41,8 @@ class Table:
 
     def take(self, rows: Int64) -> Table:
         """Return some of the rows; problems still refer to the rows of the files."""
-        columns = {field: column.take(pa.array(rows)) for field, column in self.columns.items()}
+        indices = pa.array(rows)
+        columns = {field: column.take(indices) for field, column in self.columns.items()}
         return Table(
             self.role, columns, self.names, self.starts, rows if self.rows is None else self.rows[rows], self.trec
         )
