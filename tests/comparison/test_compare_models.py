@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 import steelyard
 from steelyard.comparison import Comparison, compare
+from steelyard.comparison.changed_queries import changed_queries
 from steelyard.comparison.compare_models import from_results
+from steelyard.comparison.model import TaskScores
 from steelyard.comparison.slices import read_metadata
 from steelyard.errors import DataError, MissingPart, ResultError, UnknownName, UsageError
 from steelyard.results import Result, Results, ResultStore
@@ -233,6 +235,18 @@ def test_changed_queries_have_texts_ranks_and_what_took_their_place(real: Compar
     assert sizes == sorted(sizes, reverse=True) and all(change.query for change in real.queries)
     positives = [positive for change in real.queries for positive in change.positives]
     assert positives and any(p.rank != p.baseline_rank for p in positives)
+
+
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_changed_queries_are_the_largest_differences_then_in_order_of_names(count: int) -> None:
+    steps = np.random.default_rng(0).integers(-2, 3, (3, 60)) / 4  # many equal differences, and none
+    ids = tuple(f"q{(7 * n) % 60:02}" for n in range(60))
+    scores = {f"T/{n}": TaskScores(ids, np.stack([row, np.zeros(60)])) for n, row in enumerate(steps)}
+    comparison = Comparison((NEW, OLD), (), None, scores=scores)
+    results = {task: [Result(task, model, {}, "1") for model in (NEW, OLD)] for task in scores}
+    changed = changed_queries(comparison, results, {}, count)
+    every = sorted((-abs(v), f"T/{t}", q) for t, row in enumerate(steps) for q, v in zip(ids, row, strict=True) if v)
+    assert [(-abs(one.difference), one.task, one.query_id) for one in changed] == every[:count]
 
 
 def test_what_took_the_place_of_a_relevant_document(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +50,19 @@ def changed_queries(
             )
             changes.append(_described(change, loaded[task], model, baseline) if task in loaded else change)
     return tuple(changes)
+
+
+def _largest(comparison: Comparison, model: int, baseline: int, count: int) -> list[tuple[float, str, str, int]]:
+    """Return the largest differences: their size below 0, task and id of the query, and its place in the task."""
+    sizes = {task: np.abs(one.scores[model] - one.scores[baseline]) for task, one in comparison.scores.items()}
+    every = np.concatenate([*sizes.values(), np.zeros(count)])
+    least = float(np.partition(every, -count)[-count]) if count else np.inf
+    candidates = (
+        (-float(values[place]), task, comparison.scores[task].ids[place], place)
+        for task, values in sizes.items()
+        for place in np.flatnonzero((values >= least) & (values > 0)).tolist()
+    )
+    return nsmallest(count, candidates)
 
 
 def _described(change: QueryChange, loaded: LoadedTask, model: int, baseline: int) -> QueryChange:

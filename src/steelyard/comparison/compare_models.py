@@ -171,7 +171,8 @@ def _aligned(task: str, metric: str, models: Sequence[str], cells: Sequence[Resu
         column = columns(cell, [metric]).get(metric)
         if column is None:
             return None
-        if len(odd := np.flatnonzero(~np.isfinite(column.values))):
+        if not np.isfinite(column.values).all():
+            odd = np.flatnonzero(~np.isfinite(column.values))
             raise DataError(
                 f"{metric} of {model} must be a finite number for every query, got {column.values[odd[0]]} for query "
                 f"{column.ids[odd[0]]!r}",
@@ -226,8 +227,10 @@ def comparable(view: Results, models: Sequence[str], metric: str | None) -> tupl
     """
     tasks: dict[str, list[Result]] = {}
     flags: list[Flag] = []
-    for name in view.tasks:
-        labels = [label for label in view.labels if label == name or label.startswith(f"{name}@")]
+    labels_of: dict[str, dict[str, None]] = {}
+    for result in view:
+        labels_of.setdefault(result.task, {})[view.label_of(result)] = None
+    for name, labels in labels_of.items():
         whole = [label for label in labels if all(_finished(view, label, model) for model in models)]
         if not whole:
             flags.append(Flag(name, _why_missing(view, name, labels, models), refused=True))
@@ -246,7 +249,7 @@ def _finished(view: Results, label: str, model: str) -> bool:
     return cell is not None and cell.done
 
 
-def _why_missing(view: Results, name: str, labels: Sequence[str], models: Sequence[str]) -> str:
+def _why_missing(view: Results, name: str, labels: Iterable[str], models: Sequence[str]) -> str:
     """Return why no data under this name has a result of every model."""
     cells = {
         model: [cell for label in labels if (cell := view.cell(label, model)) is not None and cell.done]
@@ -284,17 +287,23 @@ def _conflict(cells: Sequence[Result], models: Sequence[str], metric: str | None
     own = {m: cell.facts.ignore_identical_ids for m, cell in zip(models, cells, strict=True)}
     if len(set(own.values())) > 1:
         return f"other handling of documents with the id of the query: {_listed(own)}"
-    current = {
-        m: result_key(cell.settings, cell.task, cell.facts) == cell.key for m, cell in zip(models, cells, strict=True)
-    }
-    if len(set(current.values())) > 1:  # the key of a result has the version of the scoring in it
-        older = ", ".join(model for model, same in current.items() if not same)
-        return f"other definition of the metrics: {older} was scored by another version of Steelyard"
+    if older := _scored_otherwise(cells, models):
+        return f"other definition of the metrics: {', '.join(older)} was scored by another version of Steelyard"
     lists = {m: _candidates(cell) for m, cell in zip(models, cells, strict=True)}
     named = {value for value in lists.values() if value is not None}
     if len(named) > 1:
         return f"other candidate list: {_listed(lists)}"
     return None
+
+
+def _scored_otherwise(cells: Sequence[Result], models: Sequence[str]) -> list[str]:
+    """Return the models whose key has another version of the scoring than the present one, if not all have."""
+    first = cells[0]
+    if all((cell.key, cell.settings, cell.facts) == (first.key, first.settings, first.facts) for cell in cells):
+        return []
+    keys = [result_key(cell.settings, cell.task, cell.facts) for cell in cells]
+    older = [model for model, cell, key in zip(models, cells, keys, strict=True) if cell.key != key]
+    return older if len(older) < len(cells) else []
 
 
 def _remarks(cells: Sequence[Result], models: Sequence[str]) -> list[str]:

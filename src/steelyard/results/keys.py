@@ -16,6 +16,7 @@ SCORING_VERSION = 1
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 _LONGEST = 120
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def digest(value: Any) -> str:
@@ -24,8 +25,7 @@ def digest(value: Any) -> str:
     >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     True
     """
-    text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b(_encode(plain(value)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def settings_hash(settings: ModelSettings) -> str:

@@ -196,16 +196,13 @@ class _Mixer:
         """Add the bootstrap means of the next tasks: (models, tasks, draws). They are moved to their means in place."""
         first, last = self.added, self.added + means.shape[1]
         means += (self.task_means[:, first:last] - means.mean(axis=2))[:, :, None]
-        orders, columns = [], []
-        for place in range(first, last):
-            start = (place - first) * self.draws
-            orders.append(self.generator.permutation(self.draws) + start)
-            columns.append(self.generator.integers(0, self.draws, self.ends[place + 1] - self.ends[place]) + start)
-        resamples = self.resamples[self.ends[first] : self.ends[last]]
-        order, column = np.stack(orders), np.concatenate(columns)
-        for fixed, drawn, values in zip(self.fixed, self.drawn, means.reshape(len(means), -1), strict=True):
-            fixed += values.take(order).sum(axis=0)
-            drawn += np.bincount(resamples, values.take(column), minlength=self.draws)
+        for place in range(first, last):  # one task at a time: its values stay in the cache of the CPU
+            order = self.generator.permutation(self.draws)
+            resamples = self.resamples[self.ends[place] : self.ends[place + 1]]
+            columns = self.generator.integers(0, self.draws, len(resamples))
+            for fixed, drawn, values in zip(self.fixed, self.drawn, means[:, place - first], strict=True):
+                fixed += values.take(order)
+                drawn += np.bincount(resamples, values.take(columns), minlength=self.draws)
         self.added = last
 
     def means(self) -> tuple[Float64, Float64]:

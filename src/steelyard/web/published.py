@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -267,14 +268,20 @@ def _result(model: str, task: str, rows: list[dict[str, Any]]) -> Result:
     ranks = columns.pop(FIRST_POSITIVE, None)
     scores = QueryScores(first["ids"], None if ranks is None else ranks.astype(np.int32), columns)
     facts = TaskFacts(type=first["type"], queries=len(first["ids"]), data_hash=first["data"], limit=first["limit"])
-    means = {name: float(np.mean(values)) for name, values in columns.items()} | {first["main"]: first["score"]}
+    means = {name: float(values.mean()) for name, values in columns.items() if name != first["main"]}
     return Result(
         task,
         model,
         {},
-        result_key({}, task, facts),
+        _key(task, first["type"], first["data"]),
         main_metric=first["main"],
-        metrics=means,
+        metrics={first["main"]: first["score"], **means},
         facts=facts,
         queries=scores,
     )
+
+
+@lru_cache(maxsize=4096)
+def _key(task: str, kind: str, data: str | None) -> str:
+    """Return the key of a result without settings: results of all models on the same data have the same."""
+    return result_key({}, task, TaskFacts(type=kind, data_hash=data))
