@@ -149,9 +149,11 @@ class Scanner:
     ) -> Iterator[tuple[_Matched, int]]:
         """Yield the matches of each block in the order of the file, a few blocks ahead of their use.
 
-        Where reading fails, the blocks before are yielded first; then a DataError is raised.
+        Where reading fails, the blocks before are yielded first; then a DataError is raised. A file of one block is
+        matched in this thread: for a small file, a thread takes longer to start than the matching.
         """
         waiting: deque[tuple[Future[_Matched], int]] = deque()
+        only: Block | None = None
         failure: DataError | None = None
         blocks = iter(file.blocks(columns))
         for number in count():
@@ -164,10 +166,18 @@ class Scanner:
                 break
             if number < skip:
                 continue
+            if number == skip:
+                only = block
+                continue
+            if only is not None:
+                waiting.append((pool.submit(self._match, only), only.size))
+                only = None
             waiting.append((pool.submit(self._match, block), block.size))
             if len(waiting) > 2 * self.threads:
                 future, size = waiting.popleft()
                 yield future.result(), size
+        if only is not None:
+            yield self._match(only), only.size
         while waiting:
             future, size = waiting.popleft()
             yield future.result(), size
