@@ -30,7 +30,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +96,9 @@ class Settings:
     """API keys by the name that models use for them (`key_env=NAME`); the environment is read for other names."""
 
     def __post_init__(self) -> None:
-        for name, value in self._values().items():
-            object.__setattr__(self, name, _READERS[name].read(name, value))
-
-    def _values(self) -> dict[str, Any]:
-        return {own.name: value for own in fields(self) if (value := getattr(self, own.name)) is not None}
+        for name, reader in _READERS.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, reader.read(name, value))
 
     @classmethod
     def load(cls, *, defaults: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
@@ -233,7 +231,8 @@ def _missing_judgements(value: Any) -> str:
 def _path(value: Any) -> Path:
     if not isinstance(value, str | Path) or not str(value).strip():
         raise ValueError
-    return Path(value).expanduser()
+    path = Path(value)
+    return path.expanduser() if str(path).startswith("~") else path
 
 
 def _count(value: Any) -> int:
