@@ -30,6 +30,24 @@ def printable(text: str, longest: int | None = None) -> str:
     return shown if shown.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in shown)
 
 
+def _close_matches(word: str, known: Iterable[str]) -> list[str]:
+    """Return what `difflib.get_close_matches` returns; most of the known names are excluded before it compares them.
+
+    The number of characters in common, in any order, is an upper bound of what it counts.
+    """
+    import difflib  # only for errors
+
+    counts = {character: word.count(character) for character in set(word)}
+
+    def may_be_close(other: str) -> bool:
+        least = 0.6 * (len(word) + len(other)) - 0.01  # a margin for rounding
+        if 2 * min(len(word), len(other)) < least:
+            return False
+        return 2 * sum(min(count, other.count(character)) for character, count in counts.items()) >= least
+
+    return difflib.get_close_matches(word, filter(may_be_close, known), n=3, cutoff=0.6)
+
+
 class SteelyardError(Exception):
     """Something failed that a person can fix; `hint` is what to do, in the imperative.
 
@@ -94,9 +112,7 @@ class UnknownName(UsageError):
         self, kind: str, name: str, known: Iterable[str], *, hint: str | None = None, option: str | None = None
     ) -> None:
         folded = {other.casefold(): other for other in known}
-        import difflib  # only for errors
-
-        near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+        near = [folded[match] for match in _close_matches(name.casefold(), folded)]
         guess = f"did you mean {' or '.join(map(repr, near))}?" if near else None
         super().__init__(f"unknown {kind} {name!r}", hint=guess or hint, option=option, found=name)
         self.kind, self.name, self.near = kind, name, near

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,7 +157,9 @@ def _expand(reference: str, options: LoadOptions) -> Sequence[str]:
             "the name of a task", expected="a name or a path", found=reference, hint="use NanoAlmanac/en, or . for here"
         )
     if _is_pattern(reference):
-        matches = [name for name in known_names() if fnmatchcase(name, reference)]
+        # Without a closing bracket, an opening one is literal; `translate` would search for its end again and again.
+        pattern = reference if "]" in reference else reference.replace("[", "[[]")
+        matches = list(filter(re.compile(translate(pattern)).match, known_names()))
         if not matches:
             raise UsageError(f"no task matches {reference!r}", hint="list all: steelyard list tasks", found=reference)
         return matches
