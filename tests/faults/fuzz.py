@@ -11,6 +11,7 @@ NUMBER of a seed is always the same input, so a run continues where the recorded
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from yaml.scanner import Scanner, ScannerError
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
@@ -32,6 +34,7 @@ from fault_readers import READERS as INPUT_READERS  # noqa: E402
 from fault_readers import Reader  # noqa: E402
 from page import load_record, save_record, write_page  # noqa: E402
 
+from steelyard.build.source import source  # noqa: E402
 from steelyard.datasets.formats import task_files  # noqa: E402
 
 READERS = {reader.name: reader for reader in [*INPUT_READERS, *OUTPUT_READERS]}
@@ -82,11 +85,36 @@ def unchanged_tables_read_once(mutated: str) -> Iterator[None]:
         report.problems += problems
         return table
 
-    read_table, task_files.read_table = task_files.read_table, read
+    read_table = task_files.read_table
+    task_files.read_table = source.read_table = read
     try:
         yield
     finally:
-        task_files.read_table = read_table
+        task_files.read_table = source.read_table = read_table
+
+
+def scan_yaml_in_linear_time() -> None:
+    """Replace two loops of PyYAML over all open brackets, for each token, by the same answers from the oldest ones.
+
+    Open brackets are in a dictionary in the order of the file, so those that are too far away come first. A case with
+    thousands of brackets would take 50 times as long as the others; `test_readers.py` uses PyYAML as it is.
+    """
+
+    def next_possible_simple_key(self: Any) -> int | None:
+        return next((key.token_number for key in self.possible_simple_keys.values()), None)
+
+    def stale_possible_simple_keys(self: Any) -> None:
+        while self.possible_simple_keys:
+            level, key = next(iter(self.possible_simple_keys.items()))
+            if key.line == self.line and self.index - key.index <= 1024:
+                return
+            if key.required:
+                message = "could not find expected ':'"
+                raise ScannerError("while scanning a simple key", key.mark, message, self.get_mark())
+            del self.possible_simple_keys[level]
+
+    Scanner.next_possible_simple_key = next_possible_simple_key
+    Scanner.stale_possible_simple_keys = stale_possible_simple_keys
 
 
 def fuzz(reader: Reader, folder: Path, seed: int, numbers: range, seconds: float, findings: set[str]) -> int:
@@ -126,6 +154,8 @@ def main() -> int:
     options = parser.parse_args()
     pa.set_cpu_count(1)  # inputs are small: more threads only cost time
     pa.set_io_thread_count(1)
+    scan_yaml_in_linear_time()
+    gc.freeze()  # what is imported stays: the collector need not look at it again
     found = 0
     for name in options.readers:
         found += run(READERS[name], options.seed, options.cases, options.seconds)

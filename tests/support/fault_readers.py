@@ -80,12 +80,24 @@ def array(values: object) -> bytes:
 
 
 def put(folder: Path, files: dict[str, bytes]) -> Path:
+    """Write the files; one that still has the same content as in the last case is left as it is."""
+    known = _written.get(folder)
+    if known is None:
+        _written.clear()
+        known = _written[folder] = {}
     for name, content in files.items():
         path = folder / name
-        if not path.parent.is_dir():
-            path.parent.mkdir(parents=True)
+        if known.get(name) is content and path.exists():
+            continue
+        if name not in known:
+            path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+        known[name] = content
     return folder
+
+
+_written: dict[Path, dict[str, bytes]] = {}
+"""The last contents of the files in the folder of the cases."""
 
 
 def task_with(name: str, *, without: Sequence[str] = ()) -> Callable[[Path, bytes], object]:
@@ -367,8 +379,8 @@ READERS = [
     Reader("score_run", single("run", read_run), [b"q0 Q0 d0 1 0.5 t\n", b'{"q1": {"d1": 2.5}}', parquet(**{"query-id": ["q0"], "corpus-id": ["d0"], "score": [1.5]})]),
     Reader("hub_record", snapshot, [json.dumps({"revisions": {"main": "a" * 40}, "files": {"a" * 40: ["x.parquet"]}}).encode()]),
     Reader("build_journal", journal, [arrays(done=np.int64(3), draws=np.arange(4, dtype=np.uint64))]),
-    Reader("build_stream", stream("corpus.jsonl"), [CORPUS]),
-    Reader("build_stream_csv", stream("corpus.csv"), [b"id,title,text\nd0,T,zero\nd1,,one\n"]),
+    Reader("build_stream", stream("corpus.jsonl"), [CORPUS], "corpus.jsonl"),
+    Reader("build_stream_csv", stream("corpus.csv"), [b"id,title,text\nd0,T,zero\nd1,,one\n"], "corpus.csv"),
     Reader("model_spec", lambda folder, data: parse(data.decode("utf-8", "surrogateescape")), SPECS),
     Reader("eval_json", single("config.json", lambda path: read_configs([path])), [json.dumps(CONFIG).encode()]),
     Reader("eval_yaml", single("config.yaml", lambda path: read_configs([path])), [b"eval_backend: RAGEval\neval_config:\n  tool: MTEB\n  model:\n  - model_name_or_path: bm25\n"]),
