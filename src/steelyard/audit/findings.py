@@ -187,12 +187,12 @@ class _Finder:
         for part in self.side.parts:
             for id_, text in zip(part.ids, part.texts.tolist(), strict=True):
                 if (best := self._best(text)) is not None:
-                    level, one = best
-                    file = self.scan.files[one.file].name
+                    level, hit = best
+                    file = self.scan.files[hit.file].name
                     matches.append(
                         Match(
-                            part.task, part.name, id_, LEVELS[level], one.score, self.side.texts[text], one.snippet,
-                            file, one.row, one.field, self.reasons.get(text),
+                            part.task, part.name, id_, LEVELS[level], hit.score, self.side.texts[text], hit.snippet,
+                            file, hit.row, hit.field, self.reasons.get(text),
                         )
                     )  # fmt: skip
         return matches

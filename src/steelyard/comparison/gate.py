@@ -81,8 +81,9 @@ class Gate:
             case = Xml.SubElement(suite, "testcase", classname=check.difference.model, name=check.name, time="0")
             if check.regression and check.decides:
                 failure = Xml.SubElement(case, "failure", message=str(check), type="regression")
-                one = check.difference
-                failure.text = f"difference {one.difference:+.6f}, interval [{one.low}, {one.high}], p {one.p_holm}"
+                difference = check.difference
+                span = f"[{difference.low}, {difference.high}]"
+                failure.text = f"difference {difference.difference:+.6f}, interval {span}, p {difference.p_holm}"
         root = Xml.Element("testsuites")
         root.append(suite)
         Xml.indent(root)
@@ -116,13 +117,13 @@ def gate(comparison: Comparison, *, margin: float = MARGIN, per_task: bool = Fal
     alpha, checks = comparison.method.alpha, []
     first = comparison.models[0]
     for task in comparison.tasks:
-        for one in _against(task.differences, first):
-            checks.append(_check(task.task, one, margin, alpha, decides=per_task))
+        for difference in _against(task.differences, first):
+            checks.append(_check(task.task, difference, margin, alpha, decides=per_task))
     count = len(comparison.overall.tasks)
     name = f"mean of {count} tasks" if count > 1 else comparison.overall.tasks[0]
-    for one in _against(comparison.overall.differences, first):
+    for difference in _against(comparison.overall.differences, first):
         if count > 1:
-            checks.append(_check(name, one, margin, alpha, decides=True))
+            checks.append(_check(name, difference, margin, alpha, decides=True))
     if count == 1:
         checks = [Check(c.name, c.difference, c.regression, decides=True) for c in checks]
     return Gate(tuple(checks), margin, alpha, per_task)

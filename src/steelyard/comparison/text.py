@@ -43,14 +43,17 @@ def differences(comparison: Comparison) -> Section:
     if pairs == 1 or pairs * len(comparison.tasks) <= MOST_ROWS:
         metrics = {task.metric for task in comparison.tasks}
         for task in comparison.tasks:
-            for one in task.differences:
-                scores = task.scores[one.baseline].value, task.scores[one.model].value
-                rows.append([_task(task, len(metrics) > 1), *_cells(comparison, one, scores, single=pairs == 1)])
+            for difference in task.differences:
+                scores = task.scores[difference.baseline].value, task.scores[difference.model].value
+                rows.append([_task(task, len(metrics) > 1), *_cells(comparison, difference, scores, single=pairs == 1)])
     if comparison.overall is not None and (len(comparison.overall.tasks) > 1 or not rows):
         count = len(comparison.overall.tasks)
-        for one in comparison.overall.differences:
-            scores = comparison.overall.scores[one.baseline].value, comparison.overall.scores[one.model].value
-            rows.append([f"mean of {count} tasks", *_cells(comparison, one, scores, single=pairs == 1)])
+        for difference in comparison.overall.differences:
+            scores = (
+                comparison.overall.scores[difference.baseline].value,
+                comparison.overall.scores[difference.model].value,
+            )
+            rows.append([f"mean of {count} tasks", *_cells(comparison, difference, scores, single=pairs == 1)])
     return f"Differences ({_metric(comparison)})", _head(comparison, single=pairs == 1), rows
 
 
@@ -66,20 +69,20 @@ def _head(comparison: Comparison, *, single: bool) -> list[str]:
     return ["task", *names, *more]
 
 
-def _cells(comparison: Comparison, one: Difference, scores: tuple[float, float], *, single: bool) -> list[str]:
+def _cells(comparison: Comparison, difference: Difference, scores: tuple[float, float], *, single: bool) -> list[str]:
     first = [f"{scores[0]:.4f}", f"{scores[1]:.4f}"]
-    names = first if single else [one.baseline, one.model, " → ".join(first)]
-    counts = NONE if one.wins is None else f"{one.wins}/{one.ties}/{one.losses}"
+    names = first if single else [difference.baseline, difference.model, " → ".join(first)]
+    counts = NONE if difference.wins is None else f"{difference.wins}/{difference.ties}/{difference.losses}"
     return [
         *names,
-        f"{one.difference:+.4f}{mark(one, comparison.method.alpha)}",
-        NONE if one.low is None else f"[{one.low:+.4f}, {one.high:+.4f}]",
-        *map(p_text, (one.p_value, one.p_holm, one.p_bh)),
-        NONE if one.effect_size is None else f"{one.effect_size:+.2f}",
+        f"{difference.difference:+.4f}{mark(difference, comparison.method.alpha)}",
+        NONE if difference.low is None else f"[{difference.low:+.4f}, {difference.high:+.4f}]",
+        *map(p_text, (difference.p_value, difference.p_holm, difference.p_bh)),
+        NONE if difference.effect_size is None else f"{difference.effect_size:+.2f}",
         counts,
-        NONE if one.probability_better is None else f"{one.probability_better:.3f}",
-        NONE if one.detectable is None else f"{one.detectable:.4f}",
-        one.verdict(comparison.method.alpha),
+        NONE if difference.probability_better is None else f"{difference.probability_better:.3f}",
+        NONE if difference.detectable is None else f"{difference.detectable:.4f}",
+        difference.verdict(comparison.method.alpha),
     ]
 
 
@@ -107,18 +110,18 @@ def ranking(comparison: Comparison) -> Section:
     """Return the models by rank, with rank intervals and tie groups; nothing for two models."""
     head = ["rank", "model", "mean", "mean by type", "rank interval", "group", "Borda", "P(beats the next)"]
     rows: list[list[str]] = []
-    for place, one in enumerate(comparison.ranking if len(comparison.models) > 2 else ()):
+    for place, ranked in enumerate(comparison.ranking if len(comparison.models) > 2 else ()):
         below = comparison.ranking[place + 1].model if place + 1 < len(comparison.ranking) else None
         rows.append(
             [
-                f"{one.rank:g}",
-                one.model,
-                f"{one.mean:.4f}",
-                NONE if one.mean_by_type is None else f"{one.mean_by_type:.4f}",
-                f"{one.low:g} to {one.high:g}",
-                str(one.group),
-                f"{one.borda:g}",
-                NONE if below is None else f"{one.wins_against[below]:.3f}",
+                f"{ranked.rank:g}",
+                ranked.model,
+                f"{ranked.mean:.4f}",
+                NONE if ranked.mean_by_type is None else f"{ranked.mean_by_type:.4f}",
+                f"{ranked.low:g} to {ranked.high:g}",
+                str(ranked.group),
+                f"{ranked.borda:g}",
+                NONE if below is None else f"{ranked.wins_against[below]:.3f}",
             ]
         )
     return "Ranking", head, rows
@@ -150,17 +153,17 @@ def slices(comparison: Comparison) -> Section:
     ]
     rows = []
     for part in comparison.slices:
-        one = part.difference
-        verdict = one.verdict(comparison.method.alpha) if part.conclusive else "too few queries"
+        difference = part.difference
+        verdict = difference.verdict(comparison.method.alpha) if part.conclusive else "too few queries"
         rows.append(
             [
                 part.dimension,
                 part.name,
-                *([] if single else [one.baseline, one.model]),
+                *([] if single else [difference.baseline, difference.model]),
                 str(part.queries),
-                f"{one.difference:+.4f}{mark(one, comparison.method.alpha) if part.conclusive else ''}",
-                NONE if one.low is None else f"[{one.low:+.4f}, {one.high:+.4f}]",
-                p_text(one.p_holm if part.conclusive else None),
+                f"{difference.difference:+.4f}{mark(difference, comparison.method.alpha) if part.conclusive else ''}",
+                NONE if difference.low is None else f"[{difference.low:+.4f}, {difference.high:+.4f}]",
+                p_text(difference.p_holm if part.conclusive else None),
                 verdict,
             ]
         )
@@ -213,27 +216,29 @@ def summary(comparison: Comparison) -> list[str]:
     return [sentence(comparison, one) for one in comparison.overall.differences]
 
 
-def sentence(comparison: Comparison, one: Difference) -> str:
+def sentence(comparison: Comparison, difference: Difference) -> str:
     """Return the overall difference of one pair in words."""
     overall = comparison.overall
     assert overall is not None
     if len(overall.tasks) == 1:  # the numbers of the table, which were drawn by themselves
         (task,) = (task for task in comparison.tasks if task.task == overall.tasks[0])
-        one = next(own for own in task.differences if (own.baseline, own.model) == (one.baseline, one.model))
+        difference = next(
+            own for own in task.differences if (own.baseline, own.model) == (difference.baseline, difference.model)
+        )
     tasks = overall.tasks[0] if len(overall.tasks) == 1 else f"the mean of {len(overall.tasks)} tasks"
-    span = "" if one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
+    span = "" if difference.low is None else f" [{difference.low:+.4f}, {difference.high:+.4f}]"
     others = ""
-    if one.low_over_tasks is not None and len(overall.tasks) > 1:
-        others = f" (over other tasks like these [{one.low_over_tasks:+.4f}, {one.high_over_tasks:+.4f}])"
+    if difference.low_over_tasks is not None and len(overall.tasks) > 1:
+        others = f" (over other tasks like these [{difference.low_over_tasks:+.4f}, {difference.high_over_tasks:+.4f}])"
     verdict = {
         "better": "is better than",
         "worse": "is worse than",
         "not distinguishable": "cannot be distinguished from",
         "not tested": "was not tested against",
-    }[one.verdict(comparison.method.alpha)]
+    }[difference.verdict(comparison.method.alpha)]
     return (
-        f"{one.model} {verdict} {one.baseline} on {tasks} ({overall.queries:,} queries): difference "
-        f"{one.difference:+.4f}{span}{others}, p = {p_text(one.p_holm)}."
+        f"{difference.model} {verdict} {difference.baseline} on {tasks} ({overall.queries:,} queries): difference "
+        f"{difference.difference:+.4f}{span}{others}, p = {p_text(difference.p_holm)}."
     )
 
 

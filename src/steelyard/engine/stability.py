@@ -65,17 +65,19 @@ class Stability:
         """Return columns and rows, one for each condition."""
         columns = ["condition", self.metric, "difference", "queries changed", "largest change", "p", "decision"]
         rows = [["usual", f"{self.score:.6f}", "", "", "", "", ""]]
-        for one in self.conditions:
-            if one.score is None:
-                rows.append([one.name, "-", "-", "-", "-", "-", one.reason or "not possible"])
+        for condition in self.conditions:
+            if condition.score is None:
+                rows.append([condition.name, "-", "-", "-", "-", "-", condition.reason or "not possible"])
                 continue
             numbers = [
-                f"{one.difference:+.6f}",
-                str(one.queries_changed),
-                f"{one.largest_change:.4f}",
-                f"{one.p_value:.3f}",
+                f"{condition.difference:+.6f}",
+                str(condition.queries_changed),
+                f"{condition.largest_change:.4f}",
+                f"{condition.p_value:.3f}",
             ]
-            rows.append([one.name, f"{one.score:.6f}", *numbers, "could change" if one.matters else "same"])
+            rows.append(
+                [condition.name, f"{condition.score:.6f}", *numbers, "could change" if condition.matters else "same"]
+            )
         return columns, rows
 
     def sentences(self) -> list[str]:

@@ -151,8 +151,8 @@ def fresh_index(retriever: Retriever, index: Index, info: TaskInfo) -> Index:
     if isinstance(index, ChunkedIndex) and isinstance(retriever, ChunkedRetriever):
         return replace(index, inner=fresh_index(retriever.inner, index.inner, info))
     if isinstance(index, RaggedIndex):
-        one = Corpus.of(["d"], ["a document"])
-        without = without_stores(retriever).index(one, info)
+        corpus = Corpus.of(["d"], ["a document"])
+        without = without_stores(retriever).index(corpus, info)
         assert isinstance(without, RaggedIndex)
         return replace(index, encode=without.encode)
     if isinstance(index, CompositeIndex) and isinstance(retriever, FusedRetriever | RerankedRetriever):

@@ -146,8 +146,8 @@ def with_chunks(models: Sequence[str | ModelSpec], chunk: str, overlap: int = 0)
             options = (
                 {} if size in WHOLE_DOCUMENTS else {"chunk": size} | ({"overlap": str(overlap)} if overlap else {})
             )
-            one = with_passages(spec, options) if options else spec
-            expanded.setdefault(str(one), one)
+            divided = with_passages(spec, options) if options else spec
+            expanded.setdefault(str(divided), divided)
     return list(expanded.values())
 
 

@@ -58,20 +58,24 @@ def with_audits(board: Board, audits: Sequence[ModelAudit], training: dict[str, 
     """
     entries: list[dict[str, Any]] = []
     flagged: set[tuple[int, int]] = set()
-    for one in audits:
+    for audited in audits:
         tasks = {
-            place: findings for place, task in enumerate(board.tasks) if (findings := _findings(one.audit, task.name))
+            place: findings
+            for place, task in enumerate(board.tasks)
+            if (findings := _findings(audited.audit, task.name))
         }
         models = [
-            place for place, model in enumerate(board.models) if one.concerns(model.name, training.get(model.name, ()))
+            place
+            for place, model in enumerate(board.models)
+            if audited.concerns(model.name, training.get(model.name, ()))
         ]
         worse = [place for place, findings in tasks.items() if findings.verdict in FLAGGED]
         flagged |= {(model, task) for model in models for task in worse}
         if tasks:
             entries.append(
                 {
-                    "training": ", ".join(map(str, one.audit.training["references"])) or "records",
-                    "date": one.audit.created[:10],
+                    "training": ", ".join(map(str, audited.audit.training["references"])) or "records",
+                    "date": audited.audit.created[:10],
                     "models": models,
                     "tasks": {place: _entry(findings) for place, findings in tasks.items()},
                 }

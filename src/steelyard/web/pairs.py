@@ -66,8 +66,8 @@ def _pair(comparison: Comparison, model: str, baseline: str, places: Mapping[str
         tasks[number] = (tasks[number][0], replace(tasks[number][1], p_holm=float(value)))
     overall = None
     if comparison.overall is not None:
-        one = _between(comparison.overall.differences, model, baseline)
-        overall = _values(replace(one, p_holm=one.p_value), alpha)
+        mean_difference = _between(comparison.overall.differences, model, baseline)
+        overall = _values(replace(mean_difference, p_holm=mean_difference.p_value), alpha)
     return {
         "model": model,
         "baseline": baseline,

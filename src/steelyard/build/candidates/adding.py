@@ -97,25 +97,25 @@ def rows(coverage: Mapping[str, Mapping[str, Coverage]]) -> list[Cells]:
     return [[task, *_cells(one)] for task, lists in coverage.items() for one in lists.values()]
 
 
-def _cells(one: Coverage) -> Cells:
-    plain = one.without_safeguards or {
-        "covered_queries": one.covered_queries,
-        "relevant_coverage": one.relevant_coverage,
+def _cells(coverage: Coverage) -> Cells:
+    plain = coverage.without_safeguards or {
+        "covered_queries": coverage.covered_queries,
+        "relevant_coverage": coverage.relevant_coverage,
     }
     return [
-        one.config,
-        one.ndcg_at_10,
-        one.hit_rate_at_10,
-        one.recall_at_100,
-        one.pooled_recall_at_100,
-        one.label,
-        one.candidates_min,
-        one.candidates_max,
-        one.candidates_mean,
-        one.safeguard_rows,
-        one.query_coverage,
-        one.covered_queries,
-        one.relevant_coverage,
+        coverage.config,
+        coverage.ndcg_at_10,
+        coverage.hit_rate_at_10,
+        coverage.recall_at_100,
+        coverage.pooled_recall_at_100,
+        coverage.label,
+        coverage.candidates_min,
+        coverage.candidates_max,
+        coverage.candidates_mean,
+        coverage.safeguard_rows,
+        coverage.query_coverage,
+        coverage.covered_queries,
+        coverage.relevant_coverage,
         plain["covered_queries"],
         plain["relevant_coverage"],
     ]

@@ -104,12 +104,12 @@ def _same_columns(folder: Path, locations: Sequence[TaskLocation]) -> None:
         paths = {location.task: folder / config / f"{location.task}.parquet" for location in sampled}
         schemas = {task: pq.read_schema(str(path)) for task, path in paths.items() if path.is_file()}
         types: dict[str, Any] = {}
-        for one in (one for schema in schemas.values() for one in schema):
-            known = types.get(one.name, one.type)
-            if pa.types.is_null(known) or known == one.type:
-                types[one.name] = one.type
-            elif not pa.types.is_null(one.type):
-                types[one.name] = pa.string()
+        for column in (one for schema in schemas.values() for one in schema):
+            known = types.get(column.name, column.type)
+            if pa.types.is_null(known) or known == column.type:
+                types[column.name] = column.type
+            elif not pa.types.is_null(column.type):
+                types[column.name] = pa.string()
         common = pa.schema(list(types.items()))
         for task in (task for task, schema in schemas.items() if not schema.remove_metadata().equals(common)):
             table = pq.read_table(str(paths[task]))

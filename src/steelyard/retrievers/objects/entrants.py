@@ -80,8 +80,8 @@ def _pairs(models: Any) -> list[tuple[str | None, Any]]:
         if wrong:
             raise UsageError.invalid("the name of a model", expected="a text", found=wrong[0], option="models")
         return [(name, model) for name, model in models.items()]
-    one = isinstance(models, str | Path | ModelSpec | Set | Mapping) or hasattr(models, "name") or callable(models)
-    if one or not isinstance(models, Iterable):
+    single = isinstance(models, str | Path | ModelSpec | Set | Mapping) or hasattr(models, "name") or callable(models)
+    if single or not isinstance(models, Iterable):
         return [(None, models)]
     return [(None, model) for model in models]
 

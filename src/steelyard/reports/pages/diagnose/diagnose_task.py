@@ -99,13 +99,13 @@ def separators(evidence: Evidence, rankings: Sequence[Ranking]) -> tuple[Separat
 def limits(measured: Sequence[Measured], ceiling: Ceiling) -> tuple[Limit, ...]:
     """Return the losses of every profile; with its score they add up to 1."""
     rows = []
-    for one in measured:
-        perfect = one.values.perfect_rerank_ndcg_at_10
+    for profile in measured:
+        perfect = profile.values.perfect_rerank_ndcg_at_10
         if perfect is not None:
-            score = one.values.ndcg_at_10
+            score = profile.values.ndcg_at_10
             # A corpus ceiling below that of the pool would be an error of rounding.
             pool = max(ceiling.ndcg_at_10 - perfect, 0.0)
-            rows.append(Limit(one.kind, score, perfect - score, pool, 1 - ceiling.ndcg_at_10))
+            rows.append(Limit(profile.kind, score, perfect - score, pool, 1 - ceiling.ndcg_at_10))
     return tuple(rows)
 
 

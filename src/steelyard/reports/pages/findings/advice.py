@@ -93,9 +93,9 @@ def training(task: TaskValues) -> Iterator[Finding]:
         yield finding("no_derived_data", reason=_reason(task, profile))
         return
     yield finding("derived_data", label=profile.label)
-    for one in chosen:
-        values = {"pairs": _pairs(task)} if one.name == "translation" else {}
-        yield finding(f"train_{one.name}", evidence=_evidence(one).sentence, **values)
+    for failure in chosen:
+        values = {"pairs": _pairs(task)} if failure.name == "translation" else {}
+        yield finding(f"train_{failure.name}", evidence=_evidence(failure).sentence, **values)
     if relation is not None:
         yield finding("train_translation", pairs=_pairs(task), evidence=relation.sentence)
     if weak and task.best is not None:
@@ -124,20 +124,20 @@ def _reason(task: TaskValues, profile: ProfileValues) -> str:
     return f"{rules} significantly more often than the queries that it finds"
 
 
-def _evidence(one: FailureClass) -> Finding:
-    if _relation_of_all(one) or one.p_value is None:
-        total = one.failures + one.successes
-        share = (one.failed + one.found) / max(total, 1)
-        return finding("evidence_all", share=share, total=total, failed=one.failed)
+def _evidence(failure: FailureClass) -> Finding:
+    if _relation_of_all(failure) or failure.p_value is None:
+        total = failure.failures + failure.successes
+        share = (failure.failed + failure.found) / max(total, 1)
+        return finding("evidence_all", share=share, total=total, failed=failure.failed)
     return finding(
         "evidence",
-        failed=one.failed,
-        failures=one.failures,
-        share=one.share,
-        low=one.interval.low,
-        high=one.interval.high,
-        found=one.found / max(one.successes, 1),
-        p=P(one.p_value),
+        failed=failure.failed,
+        failures=failure.failures,
+        share=failure.share,
+        low=failure.interval.low,
+        high=failure.interval.high,
+        found=failure.found / max(failure.successes, 1),
+        p=P(failure.p_value),
     )
 
 
@@ -217,24 +217,24 @@ def _gains(task: TaskValues) -> Iterator[Finding]:
         gain = limit.ranking_loss if ranking else limit.pool_loss
         kind = "improve_order" if task.type == "reranking" else "improve_ranking" if ranking else "improve_pool"
         yield Finding(kind, {"gain": gain, "label": profile.label})
-    one = diagnosis.complement
+    complement = diagnosis.complement
     affected = diagnosis.undeclared is not None and diagnosis.undeclared.queries > SOME * task.queries
-    if one is not None and not affected and one.choice_gain >= SOME and _open(one):
-        interval, single = one.choice_interval, LABELS[one.best_single]
-        yield finding("improve_choice", gain=one.choice_gain, low=interval.low, high=interval.high, best=single)
+    if complement is not None and not affected and complement.choice_gain >= SOME and _open(complement):
+        interval, single = complement.choice_interval, LABELS[complement.best_single]
+        yield finding("improve_choice", gain=complement.choice_gain, low=interval.low, high=interval.high, best=single)
     if _fusion_is_evidence(task):
         yield from fusion(task)
 
 
 def _fusion_is_evidence(task: TaskValues) -> bool:
     """Return whether fusion helps or hurts in the same way without languages that the dense model does not declare."""
-    one = task.diagnosis.undeclared if task.diagnosis else None
+    undeclared = task.diagnosis.undeclared if task.diagnosis else None
     best, hybrid = task.best, task.profile("hybrid")
-    if one is None or best is None or hybrid is None:
+    if undeclared is None or best is None or hybrid is None:
         return True
-    scores = one.ndcg_at_10
+    scores = undeclared.ndcg_at_10
     single = max((value for kind, value in scores.items() if kind != "hybrid"), default=0.0)
-    if one.queries > MOST * task.queries or "hybrid" not in scores:
+    if undeclared.queries > MOST * task.queries or "hybrid" not in scores:
         return False
     return scores["hybrid"] > single if best.kind == "hybrid" else scores[best.kind] > scores["hybrid"]
 
@@ -262,10 +262,10 @@ def _open(one: Complement) -> bool:
 
 def _changes(diagnosis: Diagnosis, profile: ProfileValues | None) -> Iterator[Finding]:
     changes = {(one.name, one.profile): one for one in diagnosis.counterfactuals}
-    for (name, kind), one in changes.items():
-        own = profile is not None and kind == profile.kind and one.significant and one.difference >= NOTABLE
+    for (name, kind), change in changes.items():
+        own = profile is not None and kind == profile.kind and change.significant and change.difference >= NOTABLE
         if profile is not None and own and name in IMPROVED:
-            gain = {"gain": one.difference, "low": one.interval.low, "high": one.interval.high}
+            gain = {"gain": change.difference, "low": change.interval.low, "high": change.interval.high}
             yield finding(IMPROVED[name], label=profile.label, **gain)
     yield from _context(changes.get(("head_1024", "bm25")) or changes.get(("head_256", "bm25")))
     pool, oracle = changes.get(("rerank_pool", "dense")), changes.get(("rerank_oracle", "dense"))

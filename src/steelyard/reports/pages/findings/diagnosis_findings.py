@@ -19,17 +19,17 @@ CLAIMS = 3
 
 def undeclared(task: TaskValues) -> Iterator[Finding]:
     """Yield the languages that the dense model does not declare, and the scores without them."""
-    one = task.diagnosis.undeclared if task.diagnosis else None
-    if one is None:
+    values = task.diagnosis.undeclared if task.diagnosis else None
+    if values is None:
         return
-    languages = listed([f"{language_name(code)}" for code in one.languages])
-    if one.queries == task.queries:
-        yield finding("undeclared_all", model=one.model, languages=languages)
+    languages = listed([f"{language_name(code)}" for code in values.languages])
+    if values.queries == task.queries:
+        yield finding("undeclared_all", model=values.model, languages=languages)
         return
-    share = one.queries / max(task.queries, 1)
-    yield finding("undeclared", model=one.model, languages=languages, queries=one.queries, share=share)
-    scores = listed([f"{value:.4f} for {LABELS[kind]}" for kind, value in one.ndcg_at_10.items()])
-    yield finding("undeclared_rest", queries=task.queries - one.queries, scores=scores)
+    share = values.queries / max(task.queries, 1)
+    yield finding("undeclared", model=values.model, languages=languages, queries=values.queries, share=share)
+    scores = listed([f"{value:.4f} for {LABELS[kind]}" for kind, value in values.ndcg_at_10.items()])
+    yield finding("undeclared_rest", queries=task.queries - values.queries, scores=scores)
 
 
 def usable_profiles(task: TaskValues) -> list[ProfileValues]:
@@ -145,54 +145,59 @@ def limits(task: TaskValues) -> Iterator[Finding]:
     yield from (one for n, one in enumerate(findings) if n != best and one.kind != findings[best].kind)
 
 
-def _limit(one: Limit) -> Finding:
-    label = LABELS[one.profile]
-    if 1 - one.ndcg_at_10 < 0.00005:
+def _limit(limit: Limit) -> Finding:
+    label = LABELS[limit.profile]
+    if 1 - limit.ndcg_at_10 < 0.00005:
         return finding("limit_perfect", label=label)
-    if 1 - one.ndcg_at_10 < SOME:
-        return finding("limit_none", label=label, gap=1 - one.ndcg_at_10)
-    losses = {"ranking": one.ranking_loss, "pool": one.pool_loss, "judgement": one.judgement_loss}
+    if 1 - limit.ndcg_at_10 < SOME:
+        return finding("limit_none", label=label, gap=1 - limit.ndcg_at_10)
+    losses = {"ranking": limit.ranking_loss, "pool": limit.pool_loss, "judgement": limit.judgement_loss}
     most = max(losses, key=lambda name: losses[name])
     if most == "judgement":
         return finding("limit_judgements", label=label, **losses)
-    if one.pool_loss < 0.00005:
-        return finding("limit_order", label=label, ranking=one.ranking_loss)
+    if limit.pool_loss < 0.00005:
+        return finding("limit_order", label=label, ranking=limit.ranking_loss)
     kind = "limit_ranking" if most == "ranking" else "limit_pool"
-    return finding(kind, label=label, ranking=one.ranking_loss, pool=one.pool_loss)
+    return finding(kind, label=label, ranking=limit.ranking_loss, pool=limit.pool_loss)
 
 
 def complement(task: TaskValues) -> Iterator[Finding]:
     """Yield what BM25 and the dense profile find together, and what a perfect choice between them would reach."""
-    one = task.diagnosis.complement if task.diagnosis else None
-    if one is None:
+    values = task.diagnosis.complement if task.diagnosis else None
+    if values is None:
         return
-    counts = {"both": one.both, "only_bm25": one.only_bm25, "only_dense": one.only_dense, "neither": one.neither}
-    yield finding("complement" if one.both else "no_overlap", **counts)
+    counts = {
+        "both": values.both,
+        "only_bm25": values.only_bm25,
+        "only_dense": values.only_dense,
+        "neither": values.neither,
+    }
+    yield finding("complement" if values.both else "no_overlap", **counts)
     if len(usable_profiles(task)) < len(task.main):
         return
-    best = LABELS[one.best_single]
-    if one.choice_gain < 0.00005:
-        yield finding("no_choice", best=best, pool=one.pool_ndcg_at_10)
+    best = LABELS[values.best_single]
+    if values.choice_gain < 0.00005:
+        yield finding("no_choice", best=best, pool=values.pool_ndcg_at_10)
         return
     yield finding(
         "choice",
-        single=one.best_single_ndcg_at_10,
+        single=values.best_single_ndcg_at_10,
         best=best,
-        choice=one.choice_ndcg_at_10,
-        gain=one.choice_gain,
-        low=one.choice_interval.low,
-        high=one.choice_interval.high,
-        pool=one.pool_ndcg_at_10,
+        choice=values.choice_ndcg_at_10,
+        gain=values.choice_gain,
+        low=values.choice_interval.low,
+        high=values.choice_interval.high,
+        pool=values.pool_ndcg_at_10,
     )
-    if one.hybrid_ndcg_at_10 is None or one.choice_gain <= 0:
+    if values.hybrid_ndcg_at_10 is None or values.choice_gain <= 0:
         return
-    share = (one.hybrid_ndcg_at_10 - one.best_single_ndcg_at_10) / one.choice_gain
+    share = (values.hybrid_ndcg_at_10 - values.best_single_ndcg_at_10) / values.choice_gain
     if share <= 0:
-        yield finding("fusion_misses", hybrid=one.hybrid_ndcg_at_10)
+        yield finding("fusion_misses", hybrid=values.hybrid_ndcg_at_10)
     elif share > 1:
-        yield finding("fusion_beyond", hybrid=one.hybrid_ndcg_at_10)
+        yield finding("fusion_beyond", hybrid=values.hybrid_ndcg_at_10)
     else:
-        yield finding("fusion_captures", hybrid=one.hybrid_ndcg_at_10, share=share, best=best)
+        yield finding("fusion_captures", hybrid=values.hybrid_ndcg_at_10, share=share, best=best)
 
 
 def counterfactuals(task: TaskValues) -> Iterator[Finding]:

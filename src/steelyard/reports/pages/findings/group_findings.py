@@ -156,8 +156,8 @@ def training(group: GroupValues) -> Iterator[Finding]:
         yield finding("group_recorded", data="; ".join(recorded))
     classes: dict[str, list[TaskValues]] = {}
     for task in group.tasks:
-        for one in explaining_classes(task):
-            classes.setdefault(one.name, []).append(task)
+        for failure in explaining_classes(task):
+            classes.setdefault(failure.name, []).append(task)
     for name, tasks in sorted(classes.items(), key=lambda item: -len(item[1])):
         yield finding("group_class", name=RULES[name][0], count=len(tasks), names=_names(tasks))
     if not classes and any(task.diagnosis for task in group.tasks):
@@ -168,10 +168,10 @@ def undeclared(group: GroupValues) -> Iterator[Finding]:
     """Yield the languages that the dense models do not declare, with the affected tasks."""
     models: dict[str, tuple[dict[str, None], list[TaskValues]]] = {}
     for task in group.tasks:
-        one = task.diagnosis.undeclared if task.diagnosis else None
-        if one is not None:
-            languages, tasks = models.setdefault(one.model, ({}, []))
-            languages.update(dict.fromkeys(one.languages))
+        values = task.diagnosis.undeclared if task.diagnosis else None
+        if values is not None:
+            languages, tasks = models.setdefault(values.model, ({}, []))
+            languages.update(dict.fromkeys(values.languages))
             tasks.append(task)
     for model, (languages, tasks) in models.items():
         named = listed([language_name(code) for code in languages])

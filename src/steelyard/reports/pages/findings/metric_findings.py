@@ -25,9 +25,11 @@ def interpretation(task: TaskValues) -> Iterator[Finding]:
             yield from _small_corpus(task.documents, task.ceiling.random_recall_at_100)
         if (share := near_ceiling(task)) is not None and task.best is not None:
             yield finding("near_ceiling", best=task.best.label, share=share)
-    for one in task.main:
-        if one.kind == "hybrid" and one.perfect_rerank_ndcg_at_10 is not None and task.type != "reranking":
-            yield finding("rerank", label=one.label, perfect=one.perfect_rerank_ndcg_at_10, now=one.ndcg_at_10)
+    for profile in task.main:
+        if profile.kind == "hybrid" and profile.perfect_rerank_ndcg_at_10 is not None and task.type != "reranking":
+            yield finding(
+                "rerank", label=profile.label, perfect=profile.perfect_rerank_ndcg_at_10, now=profile.ndcg_at_10
+            )
 
 
 def _other_metrics(main: Sequence[ProfileValues]) -> Iterator[Finding]:

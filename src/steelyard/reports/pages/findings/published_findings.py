@@ -25,8 +25,8 @@ def of_task(task: TaskValues) -> Iterator[Finding]:
     if known and not outside:
         yield finding("all_inside", count=len(known))
     sides: dict[tuple[Kind, str], list[PublishedScore]] = {}
-    for one in outside:
-        sides.setdefault((one.kind, "above" if one.difference > 0 else "below"), []).append(one)
+    for score in outside:
+        sides.setdefault((score.kind, "above" if score.difference > 0 else "below"), []).append(score)
     for (kind, side), scores in sides.items():
         yield finding(
             "outside_interval", label=LABELS[kind], side=side, differences=listed([_distance(one) for one in scores])

@@ -40,21 +40,21 @@ def overview(task: TaskValues) -> Iterator[Finding]:
 
 
 def _positives_in_short(task: TaskValues) -> Finding:
-    one = task.positives
-    if one.min == one.max == 1:
+    positives = task.positives
+    if positives.min == positives.max == 1:
         return finding("single_positive")
-    if one.min == one.max:
-        return finding("even_positive", count=one.max)
-    if one.multi_positive_queries == task.queries:
-        return finding("all_multi_positive", mean=one.mean, median=one.median, max=one.max)
+    if positives.min == positives.max:
+        return finding("even_positive", count=positives.max)
+    if positives.multi_positive_queries == task.queries:
+        return finding("all_multi_positive", mean=positives.mean, median=positives.median, max=positives.max)
     return finding(
         "multi_positive",
-        several=one.multi_positive_queries,
+        several=positives.multi_positive_queries,
         queries=task.queries,
-        share=one.multi_positive_share,
-        mean=one.mean,
-        median=one.median,
-        max=one.max,
+        share=positives.multi_positive_share,
+        mean=positives.mean,
+        median=positives.median,
+        max=positives.max,
     )
 
 
@@ -114,24 +114,24 @@ def rerank(task: TaskValues) -> Iterator[Finding]:
 
 def profile(task: TaskValues, kind: Kind) -> Iterator[Finding]:
     """Yield the scores and lists of one profile."""
-    one = task.profile(kind)
-    if one is None:
+    values = task.profile(kind)
+    if values is None:
         yield finding("no_profile")
         return
-    mean = one.recall_at_100 if one.recall_at_100 is not None else one.pooled_recall_at_100
+    mean = values.recall_at_100 if values.recall_at_100 is not None else values.pooled_recall_at_100
     yield finding(
         "profile",
-        label=one.label,
-        config=one.config,
-        origin=_origin(task, one),
-        ndcg=with_interval(one.ndcg_at_10, one.intervals.get("ndcg_at_10")),
-        hit=with_interval(one.hit_rate_at_10, one.intervals.get("hit_rate_at_10")),
-        recall=with_interval(mean, one.intervals.get("recall_at_100")),
+        label=values.label,
+        config=values.config,
+        origin=_origin(task, values),
+        ndcg=with_interval(values.ndcg_at_10, values.intervals.get("ndcg_at_10")),
+        hit=with_interval(values.hit_rate_at_10, values.intervals.get("hit_rate_at_10")),
+        recall=with_interval(mean, values.intervals.get("recall_at_100")),
     )
-    pooled = one.pooled_recall_at_100
+    pooled = values.pooled_recall_at_100
     if mean is not None and pooled is not None and abs(mean - pooled) >= 0.00005:
         yield finding("pooled", pooled=pooled)
-    yield from _lists(task, one)
+    yield from _lists(task, values)
 
 
 def _origin(task: TaskValues, one: ProfileValues) -> str:
@@ -140,18 +140,18 @@ def _origin(task: TaskValues, one: ProfileValues) -> str:
     return f"{'ranked' if task.type == 'reranking' else 'searched'} for this page"
 
 
-def _lists(task: TaskValues, one: ProfileValues) -> Iterator[Finding]:
-    if one.candidates_min is not None and one.candidates_min == one.candidates_max:
-        yield finding("even_candidates", count=one.candidates_min)
-    elif one.candidates_mean is not None:
-        yield finding("candidates", mean=one.candidates_mean, min=one.candidates_min, max=one.candidates_max)
-    if one.safeguard_rows:
-        share = one.safeguard_rows / max(task.queries, 1)
-        yield finding("safeguards", rows=one.safeguard_rows, share=share)
+def _lists(task: TaskValues, values: ProfileValues) -> Iterator[Finding]:
+    if values.candidates_min is not None and values.candidates_min == values.candidates_max:
+        yield finding("even_candidates", count=values.candidates_min)
+    elif values.candidates_mean is not None:
+        yield finding("candidates", mean=values.candidates_mean, min=values.candidates_min, max=values.candidates_max)
+    if values.safeguard_rows:
+        share = values.safeguard_rows / max(task.queries, 1)
+        yield finding("safeguards", rows=values.safeguard_rows, share=share)
         if share >= SAFEGUARDS:
             yield finding("many_safeguards")
-    if one.first_positive:
-        ranks = one.first_positive
+    if values.first_positive:
+        ranks = values.first_positive
         ten = ranks["1"] + ranks["2-3"] + ranks["4-10"]
         hundred = ten + ranks["11-100"]
         yield finding("first_positive", first=ranks["1"], ten=ten, hundred=hundred)
@@ -191,36 +191,38 @@ def _comparison(test: Comparison, kind: Kind) -> Finding:
 
 def tendencies(task: TaskValues) -> Iterator[Finding]:
     """Yield the properties of the queries."""
-    one = task.tendencies
-    if one is None:
+    values = task.tendencies
+    if values is None:
         return
-    if one.questions >= SOME:
-        words = listed([f"{isolated(f'“{word}”')} {count:,}" for word, count in one.question_words.items()])
+    if values.questions >= SOME:
+        words = listed([f"{isolated(f'“{word}”')} {count:,}" for word, count in values.question_words.items()])
         shown = f" ({words})" if words else ""
-        every = one.questions == 1
+        every = values.questions == 1
         yield (
-            finding("all_questions", words=shown) if every else finding("questions", share=one.questions, words=shown)
+            finding("all_questions", words=shown)
+            if every
+            else finding("questions", share=values.questions, words=shown)
         )
-    elif one.questions:
-        yield finding("no_questions", share=one.questions)
+    elif values.questions:
+        yield finding("no_questions", share=values.questions)
     else:
         yield finding("without_questions")
     unit = word_unit(task)
-    shares = [(name.replace("words", unit), share) for name, share in one.length_classes.items() if share]
+    shares = [(name.replace("words", unit), share) for name, share in values.length_classes.items() if share]
     classes = listed([f"{share:.2%} {'' if place else 'have '}{name}" for place, (name, share) in enumerate(shares)])
     yield finding("query_characters" if unit == "characters" else "query_classes", classes=classes)
-    if one.numbers:
-        yield finding("numbers" if one.numbers >= SOME else "few_numbers", share=one.numbers)
+    if values.numbers:
+        yield finding("numbers" if values.numbers >= SOME else "few_numbers", share=values.numbers)
     else:
         yield finding("without_numbers")
     if task.category != "code":  # capital letters do not mark names in code
-        yield _names(task, one.names)
-    if not one.duplicate_queries and not one.duplicate_documents:
+        yield _names(task, values.names)
+    if not values.duplicate_queries and not values.duplicate_documents:
         yield finding("no_duplicates")
     for kind, count in (
-        ("duplicate_queries", one.duplicate_queries),
-        ("duplicate_documents", one.duplicate_documents),
-        ("queries_in_corpus", one.queries_that_are_documents),
+        ("duplicate_queries", values.duplicate_queries),
+        ("duplicate_documents", values.duplicate_documents),
+        ("queries_in_corpus", values.queries_that_are_documents),
     ):
         if count:
             yield finding(kind, count=count)

@@ -13,19 +13,19 @@ from steelyard.text.language_id.detect import UNDECIDED
 
 def data(task: TaskValues) -> Iterator[Finding]:
     """Yield counts, relevant documents and lengths."""
-    one = task.positives
-    if one.min == one.max == 1:
+    positives = task.positives
+    if positives.min == positives.max == 1:
         yield finding("single_positive")
-    elif one.min == one.max:
-        yield finding("even_positive", count=one.max)
+    elif positives.min == positives.max:
+        yield finding("even_positive", count=positives.max)
     else:
-        yield finding("positives", mean=one.mean, min=one.min, median=one.median, max=one.max)
-    if one.grades:
-        yield finding("grades", grades=listed([f"{grade} ({count:,})" for grade, count in one.grades.items()]))
-    if one.queries_without:
-        yield finding("no_positive", queries=one.queries_without)
-    if one.outside_corpus:
-        yield finding("outside", count=one.outside_corpus)
+        yield finding("positives", mean=positives.mean, min=positives.min, median=positives.median, max=positives.max)
+    if positives.grades:
+        yield finding("grades", grades=listed([f"{grade} ({count:,})" for grade, count in positives.grades.items()]))
+    if positives.queries_without:
+        yield finding("no_positive", queries=positives.queries_without)
+    if positives.outside_corpus:
+        yield finding("outside", count=positives.outside_corpus)
     for what, lengths in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
         yield from _lengths(what, lengths, word_unit(task, what))
 

@@ -162,13 +162,13 @@ def _gains(reading: Reading, main: Sequence[Measured]) -> tuple[tuple[Bubble, ..
 def published_scores(main: Sequence[Measured], context: Context) -> tuple[PublishedScore, ...]:
     """Return our scores and the published ones, for profiles that have both."""
     scores: list[PublishedScore] = []
-    for one in main:
+    for profile in main:
         for theirs, ours in PUBLISHED.items():
-            published = context.published.get(f"{one.kind}_{theirs}")
-            here = getattr(one.values, ours)
+            published = context.published.get(f"{profile.kind}_{theirs}")
+            here = getattr(profile.values, ours)
             if published is not None and here is not None:
-                interval = _of_difference(one.values, ours, published)
-                scores.append(PublishedScore(one.kind, ours, here, published, here - published, interval))
+                interval = _of_difference(profile.values, ours, published)
+                scores.append(PublishedScore(profile.kind, ours, here, published, here - published, interval))
     return tuple(scores)
 
 

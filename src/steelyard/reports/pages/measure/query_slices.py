@@ -177,11 +177,11 @@ def _against_rest(part: Part, measured: Sequence[Measured], odd: npt.NDArray[np.
     inside = np.zeros(len(odd), dtype=bool)
     inside[part.queries] = True
     tested: dict[Kind, float] = {}
-    for one in measured:
-        usable = np.ones(len(odd), dtype=bool) if one.kind == "bm25" else ~odd
-        first, second = one.ndcg[inside & usable], one.ndcg[~inside & usable]
+    for profile in measured:
+        usable = np.ones(len(odd), dtype=bool) if profile.kind == "bm25" else ~odd
+        first, second = profile.ndcg[inside & usable], profile.ndcg[~inside & usable]
         p = welch(first, second) if min(len(first), len(second)) >= FEWEST else None
-        tested |= {} if p is None else {one.kind: p}
+        tested |= {} if p is None else {profile.kind: p}
     return tested
 
 
@@ -194,11 +194,11 @@ def _leads(
     """
     values = by_kind(measured)
     slots, columns = [], []
-    for i, (part, one) in enumerate(zip(all_parts, figures, strict=True)):
+    for i, (part, slice_values) in enumerate(zip(all_parts, figures, strict=True)):
         for kind in values if len(part.queries) >= FEWEST else ():
-            if kind != one.best:
+            if kind != slice_values.best:
                 column = np.zeros(len(measured[0].ndcg))
-                column[part.queries] = (values[one.best].ndcg - values[kind].ndcg)[part.queries]
+                column[part.queries] = (values[slice_values.best].ndcg - values[kind].ndcg)[part.queries]
                 slots.append((i, kind))
                 columns.append(column)
     leads: list[dict[Kind, float]] = [{} for _ in all_parts]

@@ -63,9 +63,9 @@ def _published(group: GroupValues) -> Table | None:
 def descriptions(group: GroupValues) -> Table | None:
     """Return the descriptions of dataset cards or the catalogue, quoted."""
     texts: dict[str, list[str]] = {}
-    for one in group.tasks:
-        if one.description or one.cards:
-            texts.setdefault(one.description or one.cards[0].text, []).append(one.task)
+    for task in group.tasks:
+        if task.description or task.cards:
+            texts.setdefault(task.description or task.cards[0].text, []).append(task.task)
     single = next(iter(texts.values()), []) if len(texts) == 1 else []
     if len(single) == len(group.tasks) > 1:
         return table(("Tasks", "In the words of the card or catalogue"), [("all", *texts)])

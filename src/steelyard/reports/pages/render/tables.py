@@ -42,7 +42,7 @@ def best_profile(task: TaskValues) -> str:
 
 def dataset_information(task: TaskValues) -> Table | None:
     """Return the facts and counts of the set."""
-    one = task.positives
+    positives = task.positives
     rows = [
         ("Nano set", task.nano_set),
         ("Backing dataset", task.backing_dataset),
@@ -52,12 +52,12 @@ def dataset_information(task: TaskValues) -> Table | None:
         ("Category", task.category),
         ("Queries", f"{task.queries:,}"),
         ("Documents", f"{task.documents:,}"),
-        ("Positive qrels", f"{one.count:,}"),
-        ("Positives / query avg", f"{one.mean:.2f}"),
-        ("Positives / query min", f"{one.min:,}"),
-        ("Positives / query median", f"{one.median:.2f}"),
-        ("Positives / query max", f"{one.max:,}"),
-        ("Multi-positive queries", f"{one.multi_positive_queries:,} ({one.multi_positive_share:.2%})"),
+        ("Positive qrels", f"{positives.count:,}"),
+        ("Positives / query avg", f"{positives.mean:.2f}"),
+        ("Positives / query min", f"{positives.min:,}"),
+        ("Positives / query median", f"{positives.median:.2f}"),
+        ("Positives / query max", f"{positives.max:,}"),
+        ("Multi-positive queries", f"{positives.multi_positive_queries:,} ({positives.multi_positive_share:.2%})"),
         ("Query length avg chars", f"{task.query_lengths.characters.mean:.2f}"),
         ("Document length avg chars", f"{task.document_lengths.characters.mean:.2f}"),
     ]
@@ -79,10 +79,10 @@ def _subset(one: ProfileValues) -> tuple[str, ...]:
 def lengths(task: TaskValues) -> Table | None:
     """Return the characters, words and tokens of queries and documents."""
     rows = []
-    for what, one in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
+    for what, side in (("Queries", task.query_lengths), ("Documents", task.document_lengths)):
         count = task.queries if what == "Queries" else task.documents
-        sampled = f" (of {one.tokens_of:,})" if one.tokens_of < count else ""
-        for unit, spread in (("characters", one.characters), ("words", one.words), (f"tokens{sampled}", one.tokens)):
+        sampled = f" (of {side.tokens_of:,})" if side.tokens_of < count else ""
+        for unit, spread in (("characters", side.characters), ("words", side.words), (f"tokens{sampled}", side.tokens)):
             if spread is not None:
                 cells = (f"{spread.mean:.2f}", f"{spread.min:,}", f"{spread.median:.2f}", f"{spread.max:,}")
                 rows.append((what, unit, *cells))
@@ -217,15 +217,15 @@ def bibtex(cited: Sequence[Source]) -> Code | None:
 
 def leakage_metadata(task: TaskValues) -> Bullets:
     """Return what is recorded about training."""
-    one = task.leakage
+    leakage = task.leakage
     return Bullets(
         (
-            ("Original train split", one.train_split),
-            ("Evaluation split origin", one.split_origin),
-            ("Train/eval overlap audit", one.audit),
-            ("Leakage note", one.note or "not_recorded"),
-            ("Multi-positive training", one.multi_positive or "not_recorded"),
-            ("Useful training data", one.useful_data),
+            ("Original train split", leakage.train_split),
+            ("Evaluation split origin", leakage.split_origin),
+            ("Train/eval overlap audit", leakage.audit),
+            ("Leakage note", leakage.note or "not_recorded"),
+            ("Multi-positive training", leakage.multi_positive or "not_recorded"),
+            ("Useful training data", leakage.useful_data),
         )
     )
 

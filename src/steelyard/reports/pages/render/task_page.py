@@ -145,8 +145,8 @@ def _failures(task: TaskValues) -> Iterator[Section]:
         return
     definition, *modes = task_findings.failures(task)
     blocks: list[Block | None] = [paragraph_of([definition])]
-    for one, mode in zip(modes, task.failures, strict=True):
-        blocks += [paragraph_of([one]), tables.failure_examples(mode)]
+    for sentence, mode in zip(modes, task.failures, strict=True):
+        blocks += [paragraph_of([sentence]), tables.failure_examples(mode)]
     blocks += [
         paragraph_of(diagnosis_findings.classes(task)),
         diagnosis_tables.failure_classes(task),

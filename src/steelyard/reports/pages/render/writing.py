@@ -145,10 +145,12 @@ def entries(folder: Path, groups: Iterable[GroupValues]) -> list[GroupEntry]:
     for home in sorted(path for path in folder.glob("*") if path.is_dir() and path.name not in known):
         value = read_page(json_file(home, "index"), "group")
         if value is not None:
-            one = value["figures"]
-            counts = (one["queries"], one["documents"])
-            missing = len(one.get("missing", ()))
-            known[home.name] = GroupEntry(one["name"], home.name, tuple(one["tasks"]), *counts, one["means"], missing)
+            figures = value["figures"]
+            counts = (figures["queries"], figures["documents"])
+            missing = len(figures.get("missing", ()))
+            known[home.name] = GroupEntry(
+                figures["name"], home.name, tuple(figures["tasks"]), *counts, figures["means"], missing
+            )
     return sorted(known.values(), key=lambda one: one.name)
 
 
@@ -176,9 +178,9 @@ def _sections(groups: Sequence[GroupEntry]) -> Iterator[Section]:
         for one in groups
     )
     yield section("Groups", summary, table(columns, rows, links=[f"{one.folder}/index" for one in groups]))
-    for one in groups:
-        links = tuple((_short(name, one), f"{one.folder}/{slug_of(name, one.name)}") for name in one.tasks)
-        yield section(one.name, Links(links))
+    for group in groups:
+        links = tuple((_short(name, group), f"{group.folder}/{slug_of(name, group.name)}") for name in group.tasks)
+        yield section(group.name, Links(links))
 
 
 def _tasks(entry: GroupEntry) -> str:
