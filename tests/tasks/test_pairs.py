@@ -139,6 +139,18 @@ def test_pairs_are_compared_in_blocks_as_they_would_be_at_once(monkeypatch: pyte
     assert [column.tolist() for column in parts] == [column.tolist() for column in whole]
 
 
+def test_scores_do_not_depend_on_the_rows_of_the_texts_and_vectors_stay_as_they_are() -> None:
+    names = [f"text {i}" for i in range(600)]
+    task = PairTask(TaskInfo("Made/pairs", type="sts"), tuple(names[:300]), tuple(names[300:]), np.zeros(300))
+    vectors = np.random.default_rng(3).standard_normal((600, 40)).astype(np.float32)
+    ways, before = [*_COMPARED.values(), _own_cosine, _own_dot], vectors.copy()
+    following = compare(task, names, vectors, ways)  # the rows of a side follow each other: not copied
+    assert (vectors == before).all()
+    order = np.random.default_rng(4).permutation(600)
+    mixed = compare(task, [names[row] for row in order], vectors[order], ways)
+    assert [column.tolist() for column in mixed] == [column.tolist() for column in following]
+
+
 def tiny(gold: list[float], type: str = "sts", **info: str) -> PairTask:
     texts = tuple(f"text {i}" for i in range(len(gold)))
     return PairTask(TaskInfo("Tiny/pairs", type=type, **info), texts, texts[::-1], np.array(gold))  # type: ignore[arg-type]
