@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, NamedTuple
 
 PARTIAL = 1
@@ -214,16 +214,23 @@ def slug(name: str) -> str:
 
 def _compact(value: Any) -> dict[str, Any]:
     """Return the fields that have a value; numbers keep five significant digits after the point."""
-    fields = ((name, _short(item)) for name, item in asdict(value).items())
+    given = ((name, item) for name, item in vars(value).items() if item is not None)
+    fields = ((name, _short(item)) for name, item in given)
     return {name: item for name, item in fields if item not in (None, "", (), [], False, 0)}
 
 
 def _short(value: Any) -> Any:
+    if isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return round(value, 5)
     if isinstance(value, list | tuple):
         return [_short(item) for item in value]
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, dict):
         return {name: _short(item) for name, item in value.items() if item is not None}
-    return round(value, 5) if isinstance(value, float) else value
+    return value
 
 
 def _rounded(value: float | None) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -47,6 +46,11 @@ CELLS = f"""
     ORDER BY r.experiment, r.model, r.task
 """
 """The scores of a benchmark with their flags."""
+CARD = """
+    revision, family, n_parameters, embed_dim, max_tokens, license, open_weights, release_date, url, own,
+    CASE WHEN own THEN json_extract_string(extra, '$.variant_of') END AS variant_of
+"""
+"""The fields of a model that its row on a board has."""
 TESTED = "SELECT task FROM benchmarks WHERE benchmark = ? AND NOT restricted"
 CELL_METRICS = """
     SELECT m.* FROM mart_benchmark b JOIN mart_metrics m USING (model, revision, experiment, task)
@@ -111,8 +115,8 @@ class Library:
     def board(self, name: str) -> Board:
         """Return the board of a benchmark: every model with at least one score on it, experiments as its variants."""
         facts = self.rows(
-            "SELECT DISTINCT b.title, t.* FROM benchmarks b JOIN tasks t USING (task) WHERE b.benchmark = ? "
-            "ORDER BY t.type, t.task",
+            "SELECT DISTINCT b.title, t.task, t.type, t.category, t.main_score, t.languages "
+            "FROM benchmarks b JOIN tasks t USING (task) WHERE b.benchmark = ? ORDER BY t.type, t.task",
             [name],
         )
         if not facts:
@@ -124,7 +128,7 @@ class Library:
         names = list(dict.fromkeys(values_of["name"]))
         queries = Counter(name for name, stored in zip(values_of["name"], values_of["queries"], strict=True) if stored)
         origins = dict(zip(values_of["name"], values_of["model"], strict=True))
-        cards = self._cards(sorted(set(origins.values())))
+        cards = self._cards(sorted(set(origins.values())), CARD)
         models = {model: position for position, model in enumerate(names)}
         columns = (values_of[column] for column in ("name", "task", "score", "low", "high", "flags", "data"))
         cells = [Cell(models[model], tasks[task], *values) for model, task, *values in zip(*columns, strict=True)]
@@ -132,7 +136,7 @@ class Library:
             name,
             facts[0]["title"],
             [_task(row, usual.get(row["task"])) for row in facts],
-            [replace(_model(name, cards[origins[name]]), queries=queries[name]) for name in names],
+            [_model(name, cards[origins[name]], queries[name]) for name in names],
             cells,
             stored=self._stored_metrics(name),
             queries=bool(queries),
@@ -158,15 +162,14 @@ class Library:
             for metric in board.stored
         }
 
-    def _cards(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        parent = "CASE WHEN own THEN json_extract_string(extra, '$.variant_of') END AS variant_of"
-        sql = f"SELECT * EXCLUDE (extra), {parent} FROM mart_models WHERE list_contains(?, model)"
-        rows = self.rows(sql, [list(names)])
+    def _cards(self, names: Sequence[str], columns: str) -> dict[str, dict[str, Any]]:
+        """Return columns of the cards of models, by name."""
+        rows = self.rows(f"SELECT model, {columns} FROM mart_models WHERE model IN (SELECT unnest(?))", [list(names)])
         return {row["model"]: row for row in rows}
 
     def training(self, board: Board) -> dict[str, Sequence[str]]:
         """Return the training sets that the models of a board declare."""
-        cards = self._cards([model.name for model in board.models])
+        cards = self._cards([model.name for model in board.models], "training_datasets")
         return {name: card["training_datasets"] for name, card in cards.items() if card["training_datasets"]}
 
     def history(self, board: Board) -> dict[str, list[dict[str, Any]]]:
@@ -222,7 +225,7 @@ def _task(facts: dict[str, Any], revision: str | None) -> BoardTask:
     )
 
 
-def _model(name: str, card: dict[str, Any]) -> BoardModel:
+def _model(name: str, card: dict[str, Any], queries: int) -> BoardModel:
     return BoardModel(
         name,
         card["revision"],
@@ -236,6 +239,7 @@ def _model(name: str, card: dict[str, Any]) -> BoardModel:
         card["url"],
         bool(card["own"]),
         variant_of=card["model"] if name != card["model"] else card["variant_of"],
+        queries=queries,
     )
 
 
