@@ -45,5 +45,5 @@ def test_every_option_and_method_is_there() -> None:
         assert re.search(rf"^\| `{method}` \|", PIPELINES, re.MULTILINE), method
     for option in (*fusion.OPTIONS, *STAGE_OPTIONS):
         assert f"{option}=" in PIPELINES, option
-    assert f"({DEPTH} unless given)" in PIPELINES and f"k={fusion.Fusion.k:g}" in PIPELINES
+    assert f"(default: {DEPTH})" in PIPELINES and f"k={fusion.Fusion.k:g}" in PIPELINES
     assert all(preset in PIPELINES for preset in fusion.PRESETS)
