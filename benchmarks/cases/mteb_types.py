@@ -20,14 +20,14 @@ TARGETS = {
     "clustering_sampled": (12, 5.0),
 }
 REASONS = {
-    "retrieval": "Of our processor time three tenths are the table of vectors and a quarter is the matrix product, which "
-    "both sides have; a tenth is the top 1,000 of each query and a sixth the metrics with their intervals, which mteb "
-    "does not have. No other part is over a twentieth.",
+    "retrieval": "Of our processor time three tenths are the table of vectors and a quarter is the matrix product; "
+    "both sides have these. A tenth is the top 1,000 of each query, and a sixth the metrics and their intervals, of "
+    "which mteb does not have the intervals.",
     "sts": "Two fifths of our time are the table of vectors, which both sides have. A quarter is the intervals, which "
     "mteb does not have: nearly half of that are numpy's random numbers. A fifth is the similarities, with sums in "
     "torch's order.",
-    "clustering_sampled": "More than four fifths of our time are scikit-learn's k-means, which both sides call with one "
-    "seed.",
+    "clustering_sampled": "More than four fifths of our time are scikit-learn's k-means, which both sides call with "
+    "one seed.",
 }
 Data = tuple[Any, Any, Lookup]
 
