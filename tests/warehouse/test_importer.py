@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from result_files import model_meta, mteb_result, write_json, write_repository
 
 from steelyard.errors import DataError, MissingPart, UsageError
-from steelyard.warehouse import connect, import_results, query
+from steelyard.warehouse import connect, import_results, importer, query
 
 pytest.importorskip("duckdb", reason="the dev group installs it")
 
@@ -56,11 +58,52 @@ def test_a_changed_file_replaces_its_rows(repository: Path, tmp_path: Path) -> N
     assert rows(tmp_path / "w", sql) == []
 
 
+def test_files_that_take_long_are_left_to_processes(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_results([repository], tmp_path / "alone", workers=1)
+    given: list[str] = []
+
+    def in_processes(jobs: Sequence[importer.Job], count: int) -> Iterator[Any]:
+        given.extend(job.path for job in jobs)
+        yield importer.read_chunk(jobs)
+
+    monkeypatch.setattr(importer, "_in_processes", in_processes)
+    monkeypatch.setattr(importer, "PROBE", 2)
+    assert import_results([repository], tmp_path / "quick", workers=2).read == 8 and not given
+    monkeypatch.setattr(importer, "PAYS", 0.0)
+    import_results([repository], tmp_path / "long", workers=2)
+    sql = "SELECT path, file_id, digest, reason FROM files ORDER BY file_id"
+    assert given == [row["path"] for row in rows(tmp_path / "long", sql)][4:]
+    for name in ("quick", "long"):
+        assert rows(tmp_path / name, sql) == rows(tmp_path / "alone", sql)
+        scores = "SELECT * FROM scores ORDER BY score_id"
+        assert rows(tmp_path / name, scores) == rows(tmp_path / "alone", scores)
+
+
+def test_parts_are_merged_only_where_files_have_changed_or_are_gone(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged: list[int] = []
+    compact = importer.marts.compact
+    monkeypatch.setattr(importer.marts, "compact", lambda *given: merged.append(1) or compact(*given))
+    import_results([repository], tmp_path / "w")
+    write_json(repository / "BAAI__bge-small" / "r1" / "Other.json", mteb_result("Other", 0.5))
+    import_results([repository], tmp_path / "w")
+    assert not merged
+    (repository / "BAAI__bge-small" / "r1" / "Other.json").unlink()
+    import_results([repository], tmp_path / "w")
+    assert merged == [1]
+    monkeypatch.setattr(importer.marts, "MOST_PARTS", 0)
+    import_results([repository], tmp_path / "new")
+    assert merged == [1, 1]
+
+
 def test_a_script_without_a_guard_is_told_what_to_do(repository: Path, tmp_path: Path) -> None:
     """A new process imports the script again; without a guard that would import the results again, and so on."""
     script = tmp_path / "script.py"
     script.write_text(
-        "from steelyard.warehouse import importer\nimporter.FEW = 0\n"
+        "from steelyard.warehouse import importer\nimporter.PAYS = -1\n"
         f"importer.import_results([{str(repository)!r}], {str(tmp_path / 'w')!r}, workers=2)\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120)

@@ -36,8 +36,10 @@ BATCH = 25_000
 """Files that are committed together."""
 CHUNK = 200
 """Files that a worker reads at a time."""
-FEW = 1_000
-"""Up to this many files, starting processes costs more than it saves."""
+PROBE = 25
+"""Files that are read first, to see how long the others take."""
+PAYS = 2.0
+"""Seconds of reading up to which starting processes costs more than it saves."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of files that were read and of all that will be."""
@@ -110,7 +112,8 @@ def import_results(
             manifest = _read_batch(target, manifest, batch, records, report, workers, (first, len(jobs), progress))
         if changed or manifest.marts != marts.MARTS_VERSION:
             manifest = _store_files(target, manifest, records)
-            manifest = marts.compact(target, manifest)
+            if len(records) < manifest.next_file_id - 1 or marts.many_parts(manifest):
+                manifest = marts.compact(target, manifest)  # otherwise every file that was ever read is current
             manifest = marts.build(target, manifest)
             target.commit(manifest)
             target.remove_unlisted(manifest)
@@ -223,12 +226,25 @@ def _facts_of(record: FileRecord) -> tuple[int, str | None, str | None]:
 def _results(
     jobs: Sequence[Job], workers: int | None
 ) -> Iterator[tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]]:
-    """Yield the tables and file records of each chunk, in order."""
-    chunks = [jobs[first : first + CHUNK] for first in range(0, len(jobs), CHUNK)]
+    """Yield the tables and file records of each chunk, in order; in several processes if the files take long."""
     count = workers or os.cpu_count() or 1
-    if len(jobs) <= FEW or count == 1:
-        yield from map(read_chunk, chunks)
-        return
+    done, expected = 0, 0.0
+    while done < len(jobs) and (count == 1 or expected <= PAYS):
+        part, start = jobs[done : done + (CHUNK if done > PROBE else PROBE)], time.perf_counter()
+        chunk = read_chunk(part)
+        if done:  # the first files also load the facts about tasks
+            expected = (time.perf_counter() - start) / len(part) * (len(jobs) - done - len(part))
+        done += len(part)
+        yield chunk
+    if done < len(jobs):
+        yield from _in_processes(jobs[done:], count)
+
+
+def _in_processes(
+    jobs: Sequence[Job], count: int
+) -> Iterator[tuple[dict[str, Any], list[tuple[str, FileRecord, bool]]]]:
+    """Yield the tables and file records of each chunk, in order, read by so many processes."""
+    chunks = [jobs[first : first + CHUNK] for first in range(0, len(jobs), CHUNK)]
     # Workers make millions of objects without cycles: the search for cycles would be a tenth of their time.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=gc.disable) as pool:
         window = 4 * count  # chunks under way: memory stays bounded

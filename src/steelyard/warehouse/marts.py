@@ -240,6 +240,11 @@ def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     return replace(manifest, marts=MARTS_VERSION)
 
 
+def many_parts(manifest: Manifest) -> bool:
+    """Return whether a table has so many parts that they are merged."""
+    return any(len(manifest.parts.get(table, ())) > MOST_PARTS for table in FACTS)
+
+
 def compact(target: WarehouseFolder, manifest: Manifest) -> Manifest:
     """Merge the parts of tables that have many, or many dead rows."""
     with closing(open_tables(target, manifest)) as connection:
