@@ -94,11 +94,13 @@ def agreement(gold: Int64, clusters: Int64) -> tuple[float, float]:
         return v_measure(gold, clusters), float(adjusted_mutual_info_score(gold, clusters))
     table = contingency_matrix(gold, clusters, sparse=True)
     mutual = mutual_info_score(None, None, contingency=table)
-    labels, found = (float(-np.sum((size / len(gold)) * (np.log(size) - log(len(gold))))) for size in sizes)
-    homogeneity, completeness = mutual / labels, mutual / found
+    label_entropy, cluster_entropy = (
+        float(-np.sum((size / len(gold)) * (np.log(size) - log(len(gold))))) for size in sizes
+    )
+    homogeneity, completeness = mutual / label_entropy, mutual / cluster_entropy
     v = 2 * homogeneity * completeness / (homogeneity + completeness) if mutual else 0.0
     expected = expected_mutual_information(table, len(gold))
-    above, most = mutual - expected, (labels + found) / 2 - expected
+    above, most = mutual - expected, (label_entropy + cluster_entropy) / 2 - expected
     smallest = float(
         np.finfo(np.float64).eps
     )  # at least this far from 0 on the same side: a perfect match is not 0 / 0

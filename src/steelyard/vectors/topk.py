@@ -220,8 +220,8 @@ def _cached_parts(queries: slice, width: int) -> list[slice]:
 
 
 def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
-    (queries, width), kept = scores.shape, best.shape[1]
-    if kept == k:
+    (queries, width), filled = scores.shape, best.shape[1]
+    if filled == k:
         # Documents of a later block have higher rows, so they lose a tie with the last kept one.
         hits, counts = _hits(scores > _scores(best[:, -1:]))
     elif width > k:
@@ -229,11 +229,11 @@ def _merge(best: Int64, scores: Float32, start: int, k: int) -> Int64:
     else:
         hits, counts = _hits(np.ones(scores.shape, dtype=bool))
     size = int(counts.max(initial=0))
-    found = scores.reshape(-1).take(hits)
+    hit_scores = scores.reshape(-1).take(hits)
     hits -= np.repeat(np.arange(queries) * width - start, counts)
-    keys = np.full((queries, kept + size), NOTHING)
-    keys[:, :kept] = best
-    keys[:, kept:][np.arange(size) < counts[:, None]] = _keys(found, hits)
+    keys = np.full((queries, filled + size), NOTHING)
+    keys[:, :filled] = best
+    keys[:, filled:][np.arange(size) < counts[:, None]] = _keys(hit_scores, hits)
     keys.sort(axis=1)
     return keys[:, :k]
 
