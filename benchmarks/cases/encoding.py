@@ -175,7 +175,7 @@ ONNX_TARGET: dict[str, Any] = {
     "int8 (file_name of a quantised export), which changes vectors.",
 }
 LAYOUT = (
-    "Before the work the layers are in memory in the layout of oneDNN, and Arrow is imported; the work itself adds less."
+    "The layers are in memory in the layout of oneDNN and Arrow is imported before the work, which itself adds less."
 )
 CASES = [
     _case("500", 500, "all-MiniLM-L6-v2 in torch", TORCH_PAIR, target=1.3, memory_reason=LAYOUT),
