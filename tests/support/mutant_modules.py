@@ -74,7 +74,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "one discount more, which no hit reads; without a hit, no discount is read",
     (
         "results/keys.py",
-        'text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)',
+        '_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode',
         "allow_nan=False -> True",
     ): "plain() has replaced what is not finite",
     (
