@@ -27,7 +27,9 @@ def main() -> int:
     runs = []
     for _ in range(2):
         start = time.perf_counter()
-        recommendation = steelyard.recommend(arguments.models, arguments.task, sampling=Sampling(arguments.samples))
+        recommendation = steelyard.recommend(
+            arguments.models, arguments.task, sampling=Sampling(arguments.samples), remeasure=True
+        )
         runs.append(recommendation)
         print(f"{len(recommendation.choices)} choices in {time.perf_counter() - start:.1f} s", flush=True)
     print(runs[0])

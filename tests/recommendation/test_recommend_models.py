@@ -243,6 +243,9 @@ def test_recommend_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     data = json.loads(capsys.readouterr().out)
     assert data["recommended"] == "bm25" and data["choices"][0]["latency"]["samples"] == 5
     assert (tmp_path / "recommend.html").is_file()
+    for option, stored in (("--no-fusions", True), ("--remeasure", False)):
+        assert main([*words, option]) == 0
+        assert json.loads(capsys.readouterr().out)["choices"][0]["stored"] is stored
     assert main([*words, "--max-latency", "0.001us"]) == 1, "no choice keeps the constraint"
     assert main([*words, "--max-latency", "fast"]) == 2
 

@@ -67,6 +67,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     add("--samples", type=int, default=100, metavar="N", help="Queries timed one at a time (default: 100).")
     add("--warm-up", type=int, default=5, metavar="N", help="Queries before the timed ones (default: 5).")
     add("--batch-size", type=int, default=32, metavar="N", help="Queries of a timed batch (default: 32).")
+    add("--remeasure", action="store_true", help="Measure costs again instead of using those of an earlier run.")
     add("--html", type=Path, metavar="FILE", help="Write the page to FILE (default: recommend.html in the results).")
 
 
@@ -102,6 +103,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         chunk=arguments.chunk,
         overlap=arguments.overlap,
         sampling=Sampling(arguments.samples, arguments.warm_up, arguments.batch_size),
+        remeasure=arguments.remeasure,
         results=folder,
         progress=progress,
         report=output.note,
@@ -109,7 +111,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     )
     output.findings(recommended)
     if not output.json:
-        output.note("marks: * recommended, = as good as the best, x breaks a constraint")
+        output.note("marks: * recommended, = cannot be distinguished from the best, x breaks a constraint")
+        stored = sum(choice.costs.stored for choice in recommended.choices)
+        if stored:
+            output.note(f"costs of {stored} choices are those of an earlier run; --remeasure measures them again")
     for model, reason in recommended.failed.items():
         output.failure(f"{model}: {reason}")
     page = arguments.html or Path(folder) / "recommend.html"

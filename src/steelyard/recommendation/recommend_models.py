@@ -42,6 +42,7 @@ def recommend(
     chunk: Passages = (),
     overlap: int = 0,
     sampling: Sampling | None = None,
+    remeasure: bool = False,
     results: str | Path | None = None,
     progress: Listener = silent,
     report: Report = lambda line: None,
@@ -50,10 +51,10 @@ def recommend(
     """Evaluate models with their dimensions, precisions, fusions and rerank depths, and recommend one of them.
 
     Without `models`, those that can run on this machine are taken. Latency, sizes and prices are measured on the task
-    with the largest corpus. `chunk` makes a model of each length of passages, as in `evaluate`. Quality is the mean
-    over the tasks; which choices are as good as the best is decided by paired randomisation tests, or, with `max_loss`,
-    by the 95 % interval of their difference to the best, which must exclude a larger loss. `report` gets one line for
-    each step that takes time.
+    with the largest corpus, once on each machine: `remeasure` measures them again. `chunk` makes a model of each length
+    of passages, as in `evaluate`. Quality is the mean over the tasks; which choices are as good as the best is decided
+    by paired randomisation tests, or, with `max_loss`, by the 95 % interval of their difference to the best, which must
+    exclude a larger loss. `report` gets one line for each step that takes time.
     """
     listed: list[str | ModelSpec] = [*installed_models()] if models is None else as_list(models)
     named = with_chunks(listed, passage_lengths(chunk), overlap) if chunk or overlap else listed
@@ -83,7 +84,16 @@ def recommend(
         result.model: str(result.error) for result in evaluated.failures if result.facts.type in ("retrieval", "")
     }
     complete = Results(result for result in evaluated if result.model not in failed)
-    costs = measure_models(ready, references, limit, failed=failed, sampling=sampling, report=report, settings=settings)
+    costs = measure_models(
+        ready,
+        references,
+        limit,
+        failed=failed,
+        sampling=sampling,
+        reuse=not remeasure,
+        report=report,
+        settings=settings,
+    )
     ranked = _ranked(complete, costs, metric)
     return Recommendation(ranked, complete, constraints or Constraints(), cheapest, metric, failed, max_loss)
 
