@@ -52,7 +52,7 @@ def write(record: dict[str, Any]) -> Path:
         if grown:
             GROWTH.write_text(growth(grown), encoding="utf-8")
             parts += ["![How CPU time grows](images/benchmarks-growth.svg)", ""]
-        parts += [block(case, record["commit"], record["machine"]) for case in chosen]
+        parts += [block(case, record["commit"], case.get("machine", record["machine"])) for case in chosen]
     PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
     return PAGE
 
@@ -66,7 +66,8 @@ Every measurement is a fresh process on the same input. Rounds are interleaved; 
 Times are medians with the lowest and the highest value. A ratio is the peer's median divided by ours: above 1,
 Steelyard is faster; the head of the column says whether it is one of wall time or of processor time. Memory is the
 highest resident memory of the process during the work. A case is void if the answers of the contestants differ by more
-than its tolerance. Absolute times depend on the machine; compare ratios.
+than its tolerance. Absolute times depend on the machine; compare ratios. The text below a
+table names the commit and the machine if they are not those of the newest run.
 """
 OWN = "Each peer runs in a virtual environment of its own, with the newest versions that install there.\n"
 ONE = "Each peer runs in a virtual environment of its own, except where a case says that it was measured in one.\n"
@@ -219,7 +220,9 @@ def _notes(case: dict[str, Any], newest: str, limit: str) -> list[str]:
     if case.get("here", True):
         notes.append("Measured in one environment.")
     if case.get("commit", newest) != newest:
-        notes.append(f"Measured at commit `{case['commit']}`.")
+        machine = case.get("machine")
+        where = f", with {machine['sgemm_gflops']:.0f} GFLOP/s in products of matrices" if machine else ""
+        notes.append(f"Measured at commit `{case['commit']}`{where}.")
     return notes
 
 

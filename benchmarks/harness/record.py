@@ -76,7 +76,7 @@ def write(machine: dict[str, Any], cases: list[dict[str, Any]], versions: dict[s
 
 
 def newest() -> dict[str, Any]:
-    """Return the newest record, with the cases that it lacks from earlier ones; each case has its commit.
+    """Return the newest record, with the cases that it lacks from earlier ones; each has its commit and machine.
 
     Records are compared by the history of commits: their names are not in order.
     """
@@ -87,7 +87,7 @@ def newest() -> dict[str, Any]:
     cases: dict[str, Any] = {}
     for record in records:
         for case in record["cases"]:
-            cases.setdefault(case["name"], case | {"commit": record["commit"]})
+            cases.setdefault(case["name"], case | {"commit": record["commit"], "machine": record["machine"]})
     versions = by_environment(records[0]["versions"])
     return records[0] | {
         "versions": versions,
