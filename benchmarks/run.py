@@ -63,7 +63,7 @@ def main() -> int:
         record.write(limits, [measured], _versions(case, arguments.here))
     newest = record.newest()
     print(page.write(newest))
-    for case in newest["cases"]:
+    for case in map(page.with_texts, newest["cases"]):
         if not all(page.reasons(case)):
             print(f"no reason is given: {case['name']}: {page.problem(case)}")
     return 0

@@ -148,6 +148,7 @@ CASES = [
         note="pandas only pivots and ranks the same cells; mteb makes its two tables from scores in memory.",
         reason="A view is read with SQL from files and has the descriptions of all models and tasks, and flags: four "
         "queries of Parquet files are about 70 % of its time. The peers have their scores in memory or in one file.",
+        memory_reason="DuckDB and Arrow are imported; pandas alone is smaller.",
     ),
     Case(
         10,

@@ -36,7 +36,7 @@ def verdict(case: dict[str, Any]) -> str:
 
 def write(record: dict[str, Any]) -> Path:
     """Write the page and its plot; return the path of the page."""
-    cases = [_with_texts(case) for case in record["cases"]]
+    cases = [with_texts(case) for case in record["cases"]]
     valid = [case for case in cases if not case.get("void") and "ratio" in case]
     PLOT.parent.mkdir(exist_ok=True)
     PLOT.write_text(plot(valid), encoding="utf-8")
@@ -73,7 +73,7 @@ OWN = "Each peer runs in a virtual environment of its own, with the newest versi
 ONE = "Each peer runs in a virtual environment of its own, except where a case says that it was measured in one.\n"
 
 
-def _with_texts(case: dict[str, Any]) -> dict[str, Any]:
+def with_texts(case: dict[str, Any]) -> dict[str, Any]:
     """Return a case with the texts of its definition, if it is still defined."""
     now = next((one for one in all_cases() if one.name == case["name"]), None)
     texts = {name: getattr(now, name) for name in TEXTS} if now else {}
