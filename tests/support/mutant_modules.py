@@ -129,19 +129,29 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "two sorted tails that meet are the sorted row",
     (
         "stats/randomisation.py",
-        "drawn = np.frombuffer(generator.bytes(part.shape[1] * self._octets), np.uint8).reshape(-1, self._octets)",
+        "if rows > FEW:",
+        "condition negated",
+    ): "both ways give the same sums; the other one is slower",
+    (
+        "stats/randomisation.py",
+        "octets = np.frombuffer(generator.bytes(-(-count // OCTET) * flips), np.uint8).reshape(-1, flips)",
         "1 -> 2",
     ): "numpy takes any negative length as the unknown one",
     (
         "stats/randomisation.py",
-        "if not counted.all():",
-        "condition negated",
-    ): "queries with zeros only add nothing to a sum; the other way is slower",
+        "BLOCK = 1 << 22",
+        "1 -> 2",
+    ): "the size of a block changes memory, not sums",
     (
         "stats/group_means.py",
         "WINDOW = 1 << 19",
         "1 -> 2",
     ): "how many tasks are computed together changes memory, not their numbers",
+    (
+        "stats/randomisation.py",
+        "step = max(BLOCK // (flips * OCTET), 1) * OCTET",
+        "Mult -> Add",
+    ): "the size of a block changes memory, not sums",
     (
         "stats/randomisation.py",
         "threshold = np.abs(grid.sum(axis=1)) - 2 * queries",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -84,16 +85,8 @@ def recommend(
         result.model: str(result.error) for result in evaluated.failures if result.facts.type in ("retrieval", "")
     }
     complete = Results(result for result in evaluated if result.model not in failed)
-    costs = measure_models(
-        ready,
-        references,
-        limit,
-        failed=failed,
-        sampling=sampling,
-        reuse=not remeasure,
-        report=report,
-        settings=settings,
-    )
+    measuring: dict[str, Any] = {"sampling": sampling, "reuse": not remeasure, "report": report, "settings": settings}
+    costs = measure_models(ready, references, limit, failed=failed, **measuring)
     ranked = _ranked(complete, costs, metric)
     return Recommendation(ranked, complete, constraints or Constraints(), cheapest, metric, failed, max_loss)
 

@@ -24,7 +24,7 @@ from steelyard.stats.pairs import (
     resampled_means,
     statistics_of_tasks,
 )
-from steelyard.stats.randomisation import FLIPS, SignChanges, count_pairs, difference_sums, p_values, pair_tests
+from steelyard.stats.randomisation import FLIPS, count_pairs, difference_sums, p_values, pair_tests
 from steelyard.types import Float64
 
 WINDOW = 1 << 19
@@ -88,9 +88,9 @@ class GroupScores:
         the difference on these tasks could come from their sample of queries.
         """
         if flips not in self._sums:
-            sums, changes = np.zeros((self.models - 1, flips)), SignChanges(flips)
+            sums = np.zeros((self.models - 1, flips))
             for task, values in zip(self.tasks, self.scores, strict=True):
-                drawn = difference_sums(values, flips, task_seed(self.seed, task), changes)
+                drawn = difference_sums(values, flips, task_seed(self.seed, task))
                 sums += np.divide(drawn, values.shape[1] * len(self.tasks), out=drawn)
             self._sums[flips] = sums
         sums = self._sums[flips]
@@ -116,12 +116,12 @@ class GroupScores:
         self, pairs: Sequence[Pair], *, level: float = LEVEL, flips: int = FLIPS, draws: int = DRAWS
     ) -> Iterator[PairStatistics]:
         """Yield the statistics of pairs on every task. What is drawn for them serves the group mean as well."""
-        sums, mixer, changes = np.zeros((self.models - 1, flips)), _Mixer(self, draws), SignChanges(flips)
+        sums, mixer = np.zeros((self.models - 1, flips)), _Mixer(self, draws)
         for window in self._windows(draws):
             tests = {}
             for place in window:
                 values, seed = self.scores[place], task_seed(self.seed, self.tasks[place])
-                tests[place], drawn = pair_tests(values, flips, seed, changes)
+                tests[place], drawn = pair_tests(values, flips, seed)
                 sums += np.divide(drawn, values.shape[1] * len(self.tasks), out=drawn)
             resampled = self._resample(window, draws)
             statistics: dict[int, PairStatistics] = {}

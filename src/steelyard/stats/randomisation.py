@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import ceil, isqrt, log2
+from math import ceil, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,11 @@ from steelyard.types import Float64
 FLIPS = 10_000
 """Random sign changes of a test."""
 OCTET = 8
-"""Signs that are the bits of one random byte."""
-BLOCK = 512
-"""Queries whose signs are in memory at a time: few enough for the cache of the CPU."""
+"""Queries whose signs are the bits of one random byte."""
+FEW = 8
+"""Rows up to which sums are looked up by byte; a product with a matrix of signs is faster for more."""
+BLOCK = 1 << 22
+"""Entries of a sign matrix that are in memory at a time."""
 FINEST = 40
 """Scores are rounded to multiples of 2 ** -FINEST, or coarser where sums would not be exact."""
 
@@ -59,13 +61,11 @@ def pair_p_values(values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0) -> 
     return pair_tests(values, flips, seed)[0]
 
 
-def pair_tests(
-    values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0, changes: SignChanges | None = None
-) -> tuple[Float64, Float64]:
+def pair_tests(values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0) -> tuple[Float64, Float64]:
     """Return the p-value of every pair of models, and the sums of `difference_sums`, which the tests need."""
     grid, unit = _from_last(values)
     queries = grid.shape[1]
-    sums = (changes or SignChanges(flips)).sums(grid, seed)
+    sums = flipped_sums(grid, flips, seed)
     totals = np.append(grid.sum(axis=1), 0.0)
     thresholds = np.abs(totals[:, None] - totals[None, :]) - 2 * queries
     exact = 2 ** (queries - 1) <= flips
@@ -74,15 +74,13 @@ def pair_tests(
     return tests, np.multiply(sums, unit, out=sums)
 
 
-def difference_sums(
-    values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0, changes: SignChanges | None = None
-) -> Float64:
+def difference_sums(values: npt.ArrayLike, flips: int = FLIPS, seed: Seed = 0) -> Float64:
     """Return the sums of the differences from the last model after random sign changes: (models - 1, flips).
 
     The last model's own would be 0. Pairs need no more: their sum is the difference of two rows.
     """
     grid, unit = _from_last(values)
-    return np.asarray((changes or SignChanges(flips)).sums(grid, seed) * unit)
+    return np.asarray(flipped_sums(grid, flips, seed) * unit)
 
 
 def _from_last(values: npt.ArrayLike) -> tuple[Float64, float]:
@@ -113,74 +111,36 @@ def count_pairs(sums: Float64, thresholds: Float64) -> npt.NDArray[np.int64]:
 
 def flipped_sums(values: Float64, flips: int = FLIPS, seed: Seed = 0) -> Float64:
     """Return the sums of every row after each random sign change: (rows, queries) to (rows, flips)."""
-    return SignChanges(flips).sums(values, seed)
-
-
-class SignChanges:
-    """Random sign changes, for one task after the other: two lists of them, and all their products.
-
-    Each query has one random sign in every change of the lists. Any two of all the changes are independent, so the
-    share of sums that is far from 0 has the mean and the variance that it has with independent changes, at 208 random
-    bits instead of 10,000 for each query, and the sums are one product of two small matrices. Memory is used again.
-    """
-
-    def __init__(self, flips: int = FLIPS) -> None:
-        self.flips = flips
-        self._left, self._right = _factors(flips)
-        self._octets = -(-(self._left + self._right) // OCTET)
-        self._signs = np.empty((BLOCK, self._octets, OCTET))
-        self._signed = np.empty((BLOCK, self._right))
-
-    def sums(self, values: Float64, seed: Seed = 0) -> Float64:
-        """Return the sums of every row after each sign change: (rows, queries) to (rows, flips).
-
-        The signs of a query depend on its position alone, so that queries with zeros only are left out of the sums.
-        """
-        generator = np.random.default_rng(seed)
-        rows, queries = values.shape
-        singles = self._left + self._right
-        sums = np.empty((rows, singles + self._left * self._right))
-        for start in range(0, queries, BLOCK):
-            part = values[:, start : start + BLOCK]
-            drawn = np.frombuffer(generator.bytes(part.shape[1] * self._octets), np.uint8).reshape(-1, self._octets)
-            counted = part.any(axis=0)
-            if not counted.all():
-                part, drawn = part[:, counted], drawn[counted]
-            count = len(drawn)
-            signs = _byte_signs().take(drawn, axis=0, out=self._signs[:count], mode="clip")
-            signs = signs.reshape(count, self._octets * OCTET)
-            first, second = signs[:, : self._left].T, signs[:, self._left : singles]
-            signed = self._signed[:count]
-            whole = sums if start == 0 else np.empty_like(sums)
-            np.matmul(part, signs[:, :singles], out=whole[:, :singles])
-            for row, total in zip(part, whole[:, singles:], strict=True):
-                np.multiply(second, row[:, None], out=signed)
-                np.matmul(first, signed, out=total.reshape(self._left, self._right))
-            if start:
-                sums += whole
-        return sums[:, : self.flips]
-
-
-@cache
-def _factors(flips: int) -> tuple[int, int]:
-    """Return the sizes of two lists of sign changes: they and their products are at least so many sign changes.
-
-    If the numbers are equal, identity, lists and products are all products of two lists that have the identity: then
-    the observed sum is exchangeable with those after sign changes, and the test is exact.
-
-    >>> _factors(10_000), _factors(9_999), _factors(100)
-    ((72, 136), (99, 99), (9, 10))
-    """
-    root = isqrt(flips + 1)
-    whole = next((size for size in range(root, root // 2, -1) if (flips + 1) % size == 0), root)
-    return whole - 1, -(-(flips + 1) // whole) - 1
+    generator = np.random.default_rng(seed)
+    rows, queries = values.shape
+    sums, looked_up = np.zeros((rows, flips)), np.empty(flips)
+    step = max(BLOCK // (flips * OCTET), 1) * OCTET
+    for start in range(0, queries, step):
+        part = values[:, start : start + step]
+        count = part.shape[1]
+        octets = np.frombuffer(generator.bytes(-(-count // OCTET) * flips), np.uint8).reshape(-1, flips)
+        if rows > FEW:
+            sums += part @ _signs(octets)[:count]
+            continue
+        for place, drawn in enumerate(octets):
+            eight = part[:, place * OCTET : (place + 1) * OCTET]
+            for table, total in zip(eight @ _byte_signs()[: eight.shape[1]], sums, strict=True):
+                total += table.take(drawn, out=looked_up, mode="clip")
+    return sums
 
 
 @cache
 def _byte_signs() -> Float64:
-    """Return the bits of each byte as signs: (256, 8)."""
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    return bits.astype(np.float64) * 2.0 - 1.0
+    """Return the signs of each byte: (8, 256)."""
+    return _signs(np.arange(256, dtype=np.uint8)[None, :])
+
+
+def _signs(octets: npt.NDArray[np.uint8]) -> Float64:
+    """Return the bits of bytes (groups, flips) as signs: (8 * groups, flips)."""
+    bits = np.unpackbits(octets[:, None, :], axis=1).reshape(-1, octets.shape[1]).astype(np.float64)
+    bits *= 2.0
+    bits -= 1.0
+    return bits
 
 
 def on_grid(values: Float64) -> tuple[Float64, float]:
