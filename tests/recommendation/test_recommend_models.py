@@ -318,3 +318,5 @@ def test_an_uncertain_difference_is_no_proof_of_equal_quality() -> None:
 def test_the_largest_loss_is_a_share(max_loss: float) -> None:
     with pytest.raises(UsageError):
         loss_study(max_loss)
+    with pytest.raises(UsageError):  # before the model is looked up
+        steelyard.recommend(["dense:no/such-model"], TASK, max_loss=max_loss)

@@ -19,7 +19,7 @@ from steelyard.recommendation.costs import Costs
 from steelyard.recommendation.expansion import Grid, choices, installed_models
 from steelyard.recommendation.latency import Sampling
 from steelyard.recommendation.measure_models import Report, largest_task, measure_models
-from steelyard.recommendation.recommendations import Cheapest, Recommendation
+from steelyard.recommendation.recommendations import Cheapest, Recommendation, check_rule
 from steelyard.results import Results
 from steelyard.retrievers.model_variants import with_chunks
 from steelyard.retrievers.objects.entrants import Passages, passage_lengths
@@ -57,6 +57,7 @@ def recommend(
     by paired randomisation tests, or, with `max_loss`, by the 95 % interval of their difference to the best, which must
     exclude a larger loss. `report` gets one line for each step that takes time.
     """
+    check_rule(cheapest, max_loss)
     listed: list[str | ModelSpec] = [*installed_models()] if models is None else as_list(models)
     named = with_chunks(listed, passage_lengths(chunk), overlap) if chunk or overlap else listed
     settings = settings or Settings.load()

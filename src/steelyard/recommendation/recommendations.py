@@ -20,6 +20,14 @@ Cheapest = Literal["balanced", "latency", "bytes", "price"]
 CHEAPEST: tuple[Cheapest, ...] = get_args(Cheapest)
 
 
+def check_rule(cheapest: str, max_loss: float | None) -> None:
+    """Raise an error for a rule of choice that cannot be applied; before models are evaluated, which takes minutes."""
+    if max_loss is not None and not 0 <= max_loss < 1:
+        raise UsageError.invalid("max_loss", expected="at least 0 and below 1", found=max_loss, option="--max-loss")
+    if cheapest not in CHEAPEST:
+        raise UsageError.invalid("cheapest", expected=f"one of {', '.join(CHEAPEST)}", found=cheapest)
+
+
 @dataclass(frozen=True, eq=False)
 class Recommendation:
     """Every choice, and which one to ship."""
@@ -36,10 +44,7 @@ class Recommendation:
     """The most quality that the recommended choice may lose against the best, by the interval of the difference."""
 
     def __post_init__(self) -> None:
-        if self.max_loss is not None and not 0 <= self.max_loss < 1:
-            raise UsageError.invalid("max_loss", expected="at least 0 and below 1", found=self.max_loss)
-        if self.cheapest not in CHEAPEST:
-            raise UsageError.invalid("cheapest", expected=f"one of {', '.join(CHEAPEST)}", found=self.cheapest)
+        check_rule(self.cheapest, self.max_loss)
 
     @cached_property
     def feasible(self) -> tuple[Choice, ...]:
