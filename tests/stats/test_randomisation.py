@@ -10,10 +10,10 @@ from scipy import stats
 
 from steelyard.errors import DataError
 from steelyard.stats.corrections import benjamini_hochberg, holm
-from steelyard.stats.group_means import GroupScores, task_pair_p_values, task_seed
+from steelyard.stats.group_means import GroupScores, task_pair_p_values
 from steelyard.stats.pairs import pair_statistics
 from steelyard.stats.power import detectable_difference
-from steelyard.stats.randomisation import FEW, flipped_sums, p_values, pair_p_values
+from steelyard.stats.randomisation import FEW, SignChanges, flipped_sums, p_values, pair_p_values
 from steelyard.types import Float64
 
 
@@ -228,7 +228,7 @@ def test_a_group_has_the_same_tests_with_and_without_those_of_its_tasks(models: 
     first, second = (GroupScores(tuple(tasks), tuple(tasks.values())) for _ in range(2))
     by_task = list(first.task_statistics([(1, 0)]))
     for (task, values), one in zip(tasks.items(), by_task, strict=True):
-        assert one.p_value[0] == pair_p_values(values, seed=task_seed(0, task))[1, 0]
+        assert one.p_value[0] == pair_p_values(values)[1, 0], task
     assert (first.pair_p_values() == second.pair_p_values()).all()
     assert (first.resampled_means() == second.resampled_means()).all()
     assert not (first.resampled_means() == first.resampled_means(over_tasks=False)).all()
@@ -236,11 +236,54 @@ def test_a_group_has_the_same_tests_with_and_without_those_of_its_tasks(models: 
     assert (alone.resampled_means() == alone.resampled_means(over_tasks=False)).all()
 
 
-def test_seed_of_a_task_hangs_on_its_name_alone() -> None:
-    both = GroupScores(("T/a", "T/b"), (scores_like_ndcg(2, 40), scores_like_ndcg(2, 50, 1)))
+def test_the_test_of_a_group_does_not_depend_on_the_order_of_its_tasks() -> None:
+    generator = np.random.default_rng(4)
+    both = GroupScores(("T/a", "T/b"), (generator.random((2, 40)), generator.random((2, 50))))
     swapped = GroupScores(("T/b", "T/a"), both.scores[::-1])
     assert both.pair_p_values() == pytest.approx(swapped.pair_p_values(), abs=1e-12)
-    assert task_seed(0, "T/a") != task_seed(1, "T/a")
+    assert 0.01 < both.pair_p_values()[0, 1] < 1
+    assert (both.pair_p_values() != GroupScores(both.tasks, both.scores, seed=1).pair_p_values()).any()
+
+
+@pytest.mark.parametrize("sizes", [(3, 200, 9, 421), (421, 900, 421), (5,) * 40])
+def test_sums_of_several_tasks_are_those_of_each(sizes: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(len(sizes))
+    tasks = [generator.integers(-(2**40), 2**40, (4, size)).astype(np.float64) for size in sizes]
+    together = SignChanges(10_000, 5).sums(tasks)
+    for values, sums in zip(tasks, together, strict=True):
+        assert (sums == flipped_sums(values, 10_000, seed=5)).all()
+
+
+def sums_of_group(tasks: int, queries: int, seed: int) -> tuple[np.ndarray, float]:
+    """Sums of a group whose tasks all have the same scores, the worst case for sign changes that tasks share."""
+    values = np.random.default_rng(seed).random((2, queries))
+    group = GroupScores(tuple(f"T/{i}" for i in range(tasks)), (values,) * tasks, seed)
+    group.pair_p_values()
+    variance = float(np.square(values[0] - values[1]).sum() / queries**2 / tasks)
+    return group._sums[10_000][0] / np.sqrt(variance), variance
+
+
+def test_the_signs_of_a_group_are_independent_in_tasks_that_share_them() -> None:
+    drawn = np.stack([sums_of_group(60, 20, seed)[0] for seed in range(30)])
+    assert abs(drawn.mean()) < 4 / np.sqrt(drawn.size)
+    assert drawn.var() == pytest.approx(1, abs=0.02)
+    fourth = np.mean(drawn**4)  # 3 for a normal variable; sums of 1,200 independent signs have slightly less
+    assert fourth == pytest.approx(3, abs=0.1)
+    halves = drawn.reshape(30, 2, -1).mean(axis=2)  # a chance deviation that draws share would not average out
+    assert halves.std() == pytest.approx(1 / np.sqrt(5_000), rel=0.35)
+
+
+def test_p_values_of_groups_without_a_difference_are_uniform() -> None:
+    generator, values = np.random.default_rng(8), []
+    for seed in range(300):
+        shared = generator.normal(
+            size=(2, 30)
+        )  # tasks are alike, so that their sums are under shared sign changes, too
+        tasks = tuple(
+            shared * generator.choice([-1, 1], (1, 30)) + 0.1 * generator.normal(size=(2, 30)) for _ in range(8)
+        )
+        values.append(float(GroupScores(tuple("abcdefgh"), tasks, seed).pair_p_values(1000)[0, 1]))
+    assert stats.kstest(values, "uniform").pvalue > 0.001
 
 
 def test_tasks_as_units_need_six_to_show_anything() -> None:

@@ -30,13 +30,7 @@ def changed_queries(
     """Return the queries with the largest absolute difference of each pair of models, over all tasks."""
     changes = []
     for model, baseline in model_pairs(len(comparison.models)):
-        ordered = []
-        for task, one in comparison.scores.items():
-            gaps = one.scores[model] - one.scores[baseline]
-            order = sorted(np.flatnonzero(gaps != 0).tolist(), key=lambda q: (-abs(gaps[q]), one.ids[q]))
-            ordered += [(-abs(float(gaps[q])), task, one.ids[q], q) for q in order[:count]]
-        ordered.sort()
-        for _, task, query, place in ordered[:count]:
+        for _, task, query, place in _largest(comparison, model, baseline, count):
             scores = comparison.scores[task].scores
             change = QueryChange(
                 task=task,

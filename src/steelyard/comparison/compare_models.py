@@ -29,7 +29,6 @@ from steelyard.results.ranking import compare_rankings
 from steelyard.retrievers.objects.entrants import Passages, passage_lengths
 from steelyard.stats.pairs import PairStatistics
 from steelyard.stats.rank_overlap import RankAgreement
-from steelyard.vectors.threads import single_threaded_blas
 
 
 def no_report(done: int, total: int) -> None:
@@ -139,19 +138,18 @@ def from_results(
     _refuse_constant(tested)
 
     statistics: dict[str, tuple[TaskScores, PairStatistics]] = {}
-    with single_threaded_blas():
-        group = compute.group_scores(tested, method) if tested else None
-        drawn = compute.task_statistics(group, method) if group else ()
-        for task, one in zip(tested, drawn, strict=True):
-            statistics[task] = tested[task], one
-            on_task(len(statistics), len(tested))
-        compared = [
-            compute.compared_task(task, metric or results[0].main_metric, models, results, statistics.get(task))
-            for task, results in cells.items()
-        ]
-        overall = compute.compare_means(models, group, method) if group else None
-        types = {task.task: task.type for task in compared}
-        ranking = compute.ranking(models, group, types, method) if group else ()
+    group = compute.group_scores(tested, method) if tested else None
+    drawn = compute.task_statistics(group, method) if group else ()
+    for task, one in zip(tested, drawn, strict=True):
+        statistics[task] = tested[task], one
+        on_task(len(statistics), len(tested))
+    compared = [
+        compute.compared_task(task, metric or results[0].main_metric, models, results, statistics.get(task))
+        for task, results in cells.items()
+    ]
+    overall = compute.compare_means(models, group, method) if group else None
+    types = {task.task: task.type for task in compared}
+    ranking = compute.ranking(models, group, types, method) if group else ()
     comparison = Comparison(
         models=tuple(models),
         tasks=compute.corrected_tasks(compared),
@@ -171,6 +169,9 @@ def _aligned(task: str, metric: str, models: Sequence[str], cells: Sequence[Resu
         column = columns(cell, [metric]).get(metric)
         if column is None:
             return None
+        if is_mean(column, cell.metrics.get(metric)):
+            by_model[model] = column
+            continue
         if not np.isfinite(column.values).all():
             odd = np.flatnonzero(~np.isfinite(column.values))
             raise DataError(
@@ -179,9 +180,7 @@ def _aligned(task: str, metric: str, models: Sequence[str], cells: Sequence[Resu
                 where=task,
                 hint="check the metric",
             )
-        if not is_mean(column, cell.metrics.get(metric)):
-            return None
-        by_model[model] = column
+        return None
     ids, scores = aligned(by_model, where=task)
     if len(ids) < 2:
         raise DataError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -84,9 +85,10 @@ def _read(path: Path, metrics: Sequence[str]) -> dict[str, Column]:
 
 def is_mean(column: Column, score: float | None) -> bool:
     """Return whether the score is the mean of the column: only then does a paired test of queries apply."""
-    if score is None or not len(column.values) or not np.isfinite(column.values).all():
+    if score is None or not len(column.values):
         return False
-    return abs(float(column.values.mean()) - score) <= CLOSE * max(1.0, abs(score))
+    mean = float(column.values.mean())  # not a finite number if a value is none
+    return isfinite(mean) and abs(mean - score) <= CLOSE * max(1.0, abs(score))
 
 
 def aligned(by_model: Mapping[str, Column], *, where: str = "") -> tuple[tuple[str, ...], Float64]:

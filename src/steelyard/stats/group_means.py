@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from zlib import crc32
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,22 +23,12 @@ from steelyard.stats.pairs import (
     resampled_means,
     statistics_of_tasks,
 )
-from steelyard.stats.randomisation import FLIPS, count_pairs, difference_sums, p_values, pair_tests
+from steelyard.stats.randomisation import FLIPS, count_pairs, difference_sums, p_values, pair_tests, sign_changes
 from steelyard.types import Float64
 
-WINDOW = 1 << 19
-"""Bootstrap means that are in memory at a time: of 131 tasks with two models, of four tasks with 55."""
-
-
-def task_seed(seed: int, task: str) -> tuple[int, int]:
-    """Return a seed of its own for each task, so that tasks are resampled independently.
-
-    It depends on the name alone: the p-value of a task is the same in every comparison.
-
-    >>> task_seed(0, "NanoX/en") == task_seed(0, "NanoX/en") != task_seed(0, "NanoX/zh")
-    True
-    """
-    return seed, crc32(task.encode("utf-8", "surrogatepass"))
+Integers = npt.NDArray[np.int64]
+WINDOW = 1 << 21
+"""Numbers that are drawn at a time: for 104 tasks with two models, for three tasks with 55."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +77,11 @@ class GroupScores:
         the difference on these tasks could come from their sample of queries.
         """
         if flips not in self._sums:
-            sums = np.zeros((self.models - 1, flips))
-            for task, values in zip(self.tasks, self.scores, strict=True):
-                drawn = difference_sums(values, flips, task_seed(self.seed, task))
-                sums += np.divide(drawn, values.shape[1] * len(self.tasks), out=drawn)
-            self._sums[flips] = sums
+            changes, group = sign_changes(flips, self.seed), _GroupSums(self, flips)
+            for window in self._windows(flips):
+                for place, sums in zip(window, difference_sums(self._scores(window), changes), strict=True):
+                    group.add(place, sums)
+            self._sums[flips] = group.sums
         sums = self._sums[flips]
         gaps = np.abs(self.means[:, None] - self.means[None, :])
         counts = count_pairs(sums, gaps * (1 - 1e-9) - 1e-12)
@@ -116,13 +105,12 @@ class GroupScores:
         self, pairs: Sequence[Pair], *, level: float = LEVEL, flips: int = FLIPS, draws: int = DRAWS
     ) -> Iterator[PairStatistics]:
         """Yield the statistics of pairs on every task. What is drawn for them serves the group mean as well."""
-        sums, mixer = np.zeros((self.models - 1, flips)), _Mixer(self, draws)
-        for window in self._windows(draws):
-            tests = {}
-            for place in window:
-                values, seed = self.scores[place], task_seed(self.seed, self.tasks[place])
-                tests[place], drawn = pair_tests(values, flips, seed)
-                sums += np.divide(drawn, values.shape[1] * len(self.tasks), out=drawn)
+        changes, group, mixer = sign_changes(flips, self.seed), _GroupSums(self, flips), _Mixer(self, draws)
+        for window in self._windows(max(flips, draws)):
+            results, drawn = pair_tests(self._scores(window), changes)
+            tests = dict(zip(window, results, strict=True))
+            for place, sums in zip(window, drawn, strict=True):
+                group.add(place, sums)
             resampled = self._resample(window, draws)
             statistics: dict[int, PairStatistics] = {}
             for places, scores in self._batches(window):
@@ -131,13 +119,16 @@ class GroupScores:
                 statistics |= zip(places, several, strict=True)
             mixer.add(resampled)
             yield from (statistics[place] for place in window)
-        self._sums[flips], self._resampled[draws] = sums, mixer.means()
+        self._sums[flips], self._resampled[draws] = group.sums, mixer.means()
 
-    def _windows(self, draws: int) -> Iterator[range]:
-        """Yield the places of tasks that are computed together."""
-        step = max(WINDOW // (self.models * draws), 1)
+    def _windows(self, columns: int) -> Iterator[range]:
+        """Yield the places of tasks that are computed together, with so many columns of each model."""
+        step = max(WINDOW // (self.models * columns), 1)
         for start in range(0, len(self.tasks), step):
             yield range(start, min(start + step, len(self.tasks)))
+
+    def _scores(self, window: range) -> tuple[Float64, ...]:
+        return self.scores[window.start : window.stop]
 
     def _batches(self, window: range) -> Iterator[tuple[list[int], Float64]]:
         """Yield the places of tasks with as many queries, and their scores: (models, tasks, queries)."""
@@ -169,26 +160,54 @@ class GroupScores:
         return {}
 
 
+def _offsets(generator: np.random.Generator, tasks: int, draws: int) -> Integers:
+    """Return by how many columns the draws of each task are moved: no two tasks alike, if there are enough draws."""
+    return generator.permutation(draws)[:tasks] if tasks <= draws else generator.integers(0, draws, tasks)
+
+
+def _add_moved(total: Float64, values: Float64, offset: int) -> None:
+    """Add values whose last axis is moved by so many places, in a circle."""
+    total[..., offset:] += values[..., : values.shape[-1] - offset]
+    total[..., :offset] += values[..., values.shape[-1] - offset :]
+
+
 def _within(window: range, places: Sequence[int]) -> list[int]:
     return [place - window.start for place in places]
+
+
+class _GroupSums:
+    """Sums of a group mean after random sign changes, from those of its tasks.
+
+    Tasks share their sign changes, so in the n-th draw of the group every task has another one of them, and all its
+    signs are reversed or not at random: in each draw the signs of all queries are independent. Two draws have the sign
+    change of some task in common with another task, which makes them correlated by less than 1 / flips.
+    """
+
+    def __init__(self, group: GroupScores, flips: int) -> None:
+        self.group, self.sums = group, np.zeros((group.models - 1, flips))
+        generator, tasks = np.random.default_rng([group.seed, 11]), len(group.tasks)
+        by_name = np.argsort(sorted(range(tasks), key=group.tasks.__getitem__))  # the order of tasks does not matter
+        self.offsets = _offsets(generator, tasks, flips)[by_name]
+        self.reversals = np.frombuffer(generator.bytes(tasks * -(-flips // 8)), np.uint8).reshape(tasks, -1)[by_name]
+
+    def add(self, place: int, sums: Float64) -> None:
+        """Add the sums of the task at this place: (models - 1, flips). They are changed in place."""
+        weight = 1 / (self.group.scores[place].shape[1] * len(self.group.tasks))
+        sums *= np.array([weight, -weight]).take(np.unpackbits(self.reversals[place], count=sums.shape[1]))
+        _add_moved(self.sums, sums, self.offsets[place])
 
 
 class _Mixer:
     """Bootstrap means of a group from those of its tasks, which are given in order.
 
-    Tasks with as many queries share their resamples (`bootstrap_means`), so each task's are mixed by a permutation of
-    its own: a resample of the group then has other queries drawn in every task. For the same reason the resamples of a
-    task are moved to its mean: a chance deviation that tasks share would not average out.
+    Tasks with as many queries share their resamples (`bootstrap_means`), so in the n-th one of the group every task has
+    another one of them: a resample of the group has other queries drawn in every task. For the same reason the means of
+    a task are moved to its mean: a chance deviation that tasks share would not average out.
     """
 
     def __init__(self, group: GroupScores, draws: int) -> None:
         self.task_means, self.draws = group.task_means, draws
-        self.generator = np.random.default_rng([group.seed, 7])
-        tasks = len(group.tasks)
-        chosen = self.generator.integers(0, tasks, draws * tasks).astype(np.min_scalar_type(tasks))
-        self.resamples = np.argsort(chosen, kind="stable") // tasks
-        """The resamples of the group that have drawn the first task, then those that have drawn the second one ..."""
-        self.ends = [0, *np.cumsum(np.bincount(chosen, minlength=tasks)).tolist()]
+        self.resamples, self.columns, self.ends, self.offsets = _drawn_tasks(len(group.tasks), draws, group.seed)
         self.fixed, self.drawn = np.zeros((group.models, draws)), np.zeros((group.models, draws))
         self.added = 0
 
@@ -196,18 +215,32 @@ class _Mixer:
         """Add the bootstrap means of the next tasks: (models, tasks, draws). They are moved to their means in place."""
         first, last = self.added, self.added + means.shape[1]
         means += (self.task_means[:, first:last] - means.mean(axis=2))[:, :, None]
-        for place in range(first, last):  # one task at a time: its values stay in the cache of the CPU
-            order = self.generator.permutation(self.draws)
-            resamples = self.resamples[self.ends[place] : self.ends[place + 1]]
-            columns = self.generator.integers(0, self.draws, len(resamples))
-            for fixed, drawn, values in zip(self.fixed, self.drawn, means[:, place - first], strict=True):
-                fixed += values.take(order)
-                drawn += np.bincount(resamples, values.take(columns), minlength=self.draws)
+        chosen = slice(self.ends[first], self.ends[last])
+        columns = self.columns[chosen] - first * self.draws
+        for fixed, drawn, values in zip(self.fixed, self.drawn, means, strict=True):
+            for offset, one in zip(self.offsets[first:last], values, strict=True):
+                _add_moved(fixed, one, offset)
+            drawn += np.bincount(self.resamples[chosen], values.ravel().take(columns), minlength=self.draws)
         self.added = last
 
     def means(self) -> tuple[Float64, Float64]:
         """Return the means with fixed and with drawn tasks."""
         return self.fixed / self.added, self.drawn / self.added
+
+
+@lru_cache(maxsize=1)  # the same for all comparisons on as many tasks
+def _drawn_tasks(tasks: int, draws: int, seed: int) -> tuple[Integers, Integers, list[int], Integers]:
+    """Draw `tasks` tasks for every resample of the group, and one of the resamples of each task that was drawn.
+
+    They are ordered by task: the number of the group's resample, the task's resample (as a place among those of all
+    tasks), and where each task begins. Last, the offset of each task, for resamples that have every task once.
+    """
+    generator = np.random.default_rng([seed, 7])
+    chosen = generator.integers(0, tasks, draws * tasks).astype(np.min_scalar_type(tasks))
+    order = np.argsort(chosen, kind="stable")
+    columns = generator.integers(0, draws, draws * tasks) + chosen[order].astype(np.int64) * draws
+    ends = [0, *np.cumsum(np.bincount(chosen, minlength=tasks)).tolist()]
+    return order // tasks, columns, ends, _offsets(generator, tasks, draws)
 
 
 def task_pair_p_values(task_means: npt.ArrayLike, flips: int = FLIPS, seed: int = 0) -> Float64:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from steelyard.errors import DataError
 from steelyard.stats.intervals import DRAWS, NORMAL, bootstrap_means
 from steelyard.stats.power import detectable_difference
-from steelyard.stats.randomisation import FLIPS, Seed, pair_tests
+from steelyard.stats.randomisation import FLIPS, SignChanges, pair_tests
 from steelyard.types import Float64
 
 LEVEL = 0.95
@@ -51,7 +51,7 @@ def pair_statistics(
     level: float = LEVEL,
     flips: int = FLIPS,
     draws: int = DRAWS,
-    seed: Seed = 0,
+    seed: int = 0,
 ) -> PairStatistics:
     """Return the statistics of the given pairs, or of all pairs, of models from per-query scores (models, queries).
 
@@ -61,9 +61,9 @@ def pair_statistics(
     """
     scores = checked_scores(values)
     chosen = tuple(combinations(range(len(scores)), 2)) if pairs is None else tuple(pairs)
-    tests, _ = pair_tests(scores, flips, seed)
-    resampled = resampled_means(scores, draws, seed if isinstance(seed, int) else seed[0])
-    return statistics_of_tasks(scores[:, None], resampled[:, None], [tests], chosen, level)[0]
+    tests, _ = pair_tests([scores], SignChanges(flips, seed))
+    resampled = resampled_means(scores, draws, seed)
+    return statistics_of_tasks(scores[:, None], resampled[:, None], tests, chosen, level)[0]
 
 
 def statistics_of_tasks(

@@ -81,6 +81,7 @@ class Library:
 
         self.path = Path(warehouse)
         self._connection = connect(warehouse)
+        self._query_ids: dict[str, tuple[str, ...]] = {}
         if WarehouseFolder(warehouse).manifest().marts != MARTS_VERSION:
             roots = " ".join(row["root"] for row in self.rows("SELECT DISTINCT root FROM files ORDER BY root LIMIT 3"))
             raise DataError(
@@ -100,6 +101,14 @@ class Library:
         with self._connection.cursor() as cursor:
             table = cursor.sql(sql, params=parameters).to_arrow_table().combine_chunks()
         return {name: _one_chunk(table.column(name)) for name in table.column_names}
+
+    def query_ids(self, sets: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the ids of the queries of tasks, by their number in the warehouse; they are read once."""
+        if missing := sorted(set(sets) - self._query_ids.keys()):
+            columns = self.columns(QUERY_IDS, [missing])
+            ids = map(tuple, columns["ids"].to_pylist())
+            self._query_ids |= zip(columns["query_set"].to_pylist(), ids, strict=True)
+        return self._query_ids
 
     def benchmarks(self) -> list[dict[str, Any]]:
         """Return name, title and numbers of tasks and models of every benchmark that has scores, largest first."""
@@ -253,11 +262,10 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     names = [board.tasks[place].name for place in tasks]
     columns = library.columns(QUERY_SCORES, [board.name, names, sorted(origins)])
     numbers = columns.pop("numbers")
-    sets = library.columns(QUERY_IDS, [sorted(set(columns["query_set"].to_pylist()))])
-    ids = dict(zip(sets["query_set"].to_pylist(), map(tuple, sets["ids"].to_pylist()), strict=True))
     values, ends = numbers.values.to_numpy(zero_copy_only=False), numbers.offsets.to_numpy()
     rows_of: dict[tuple[str, str], list[dict[str, Any]]] = {}
     plain = {name: column.to_pylist() for name, column in columns.items()}
+    ids = library.query_ids(plain["query_set"])
     for place, row in enumerate(dict(zip(plain, one, strict=True)) for one in zip(*plain.values(), strict=True)):
         name = variant_name(row)
         if name in chosen:

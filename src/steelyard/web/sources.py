@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from steelyard.results import Results
+from steelyard.results import Result, Results
 from steelyard.web.board import Board, slug
 from steelyard.web.contamination import ModelAudit, with_audits
 from steelyard.web.own_results import OwnResults, distinct, from_results, revisions_of
@@ -33,6 +33,8 @@ DETAIL = re.compile(r"(board|models|metrics|task|pair)-(.+?)((?:-\d+)*)")
 LONGEST_NAME = 300
 MOST_COMPARED = 10
 """Models of a static site that are compared query by query: the best ones that have every task."""
+MOST_KEPT = 32
+"""Models whose scores of queries are kept in memory for other comparisons."""
 
 
 class Source(Protocol):
@@ -174,6 +176,7 @@ class PublishedBoard:
     sources: DetailSources = field(default_factory=DetailSources)
     _board: Board | None = None
     _answers: dict[str, Details] = field(default_factory=dict)
+    _kept_results: dict[int, list[Result]] = field(default_factory=dict)
 
     def board(self) -> Board:
         """Return the board with its flags."""
@@ -220,7 +223,7 @@ class PublishedBoard:
         board = self.board()
         if not all(board.models[place].queries for place in places):
             return {}
-        return _compared(board, self._results(places, range(len(board.tasks))), places)
+        return _compared(board, self._of_models(places), places)
 
     def best_pairs(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the comparisons of the models that have scores of queries on the most tasks."""
@@ -228,6 +231,22 @@ class PublishedBoard:
         places = sorted(range(len(models)), key=lambda place: -models[place].queries)[:MOST_COMPARED]
         chosen = sorted(place for place in places if models[place].queries)
         return self.pairs(chosen) if len(chosen) > 1 else {}
+
+    def _of_models(self, places: Sequence[int]) -> Results:
+        """Return the results of models on all tasks; those of the last models are kept for other pairs of them."""
+        board = self.board()
+        missing = [place for place in places if place not in self._kept_results]
+        added: dict[str, list[Result]] = {board.models[place].name: [] for place in missing}
+        if missing:
+            for result in self._results(missing, range(len(board.tasks))):
+                added[result.model].append(result)
+        for place in places:  # the last ones in the order of the dictionary are those that were used last
+            kept = self._kept_results.pop(place, None)
+            self._kept_results[place] = added[board.models[place].name] if kept is None else kept
+        chosen = Results(result for place in places for result in self._kept_results[place])
+        for place in list(self._kept_results)[:-MOST_KEPT]:
+            del self._kept_results[place]
+        return chosen
 
     def _results(self, models: Collection[int], tasks: Collection[int]) -> Results:
         from steelyard.web.published import query_results
