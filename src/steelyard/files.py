@@ -35,6 +35,20 @@ SMALL = 1 << 20
 """Files below this size are hashed faster than a stored hash is looked up."""
 
 
+def with_home(path: str | Path) -> Path:
+    """Return the path with the user's folder in place of a leading `~`.
+
+    `~name` is a name like any other if there is no such user; pathlib raises a RuntimeError then.
+
+    >>> with_home("~nobody-has-this-name/x") == Path("~nobody-has-this-name/x")
+    True
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def path_inside(folder: Path, name: str, file: str) -> Path:
     """Return the path of a file that another file of the folder, `file`, names; an error if it leads out of the folder.
 

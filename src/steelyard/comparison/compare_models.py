@@ -21,6 +21,7 @@ from steelyard.config import Settings
 from steelyard.engine import TaskLike, as_list
 from steelyard.engine.events import Listener, silent
 from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.files import with_home
 from steelyard.metrics import parse
 from steelyard.results import Result, Results
 from steelyard.results.keys import result_key
@@ -75,7 +76,7 @@ def compare(
     if not 0 < alpha < 1:
         raise UsageError(f"alpha must be between 0 and 1, got {alpha}", hint="0.05 is usual")
     listed: list[TaskLike] = as_list(tasks)
-    folder = None if results is None else Path(results).expanduser()
+    folder = None if results is None else with_home(results)
     name = None if metric is None else str(parse(metric))
     settings = settings or Settings.load()
     source = Source(listed, folder, name, stored, limit, seed, queries > 0, options, progress, settings)

@@ -19,6 +19,7 @@ from steelyard.engine.plan import Conditions, Evaluation, Model, facts_of
 from steelyard.engine.runs import FORMS, read_run_file
 from steelyard.engine.task_evaluator import scored_result
 from steelyard.errors import DataError, MissingPart, ModelError, ResultError, UsageError
+from steelyard.files import with_home
 from steelyard.results import Result, Results, ResultStore
 from steelyard.results.display.model_labels import marked_by_weights
 from steelyard.results.keys import result_key
@@ -98,10 +99,10 @@ def _path(entrant: Entrant) -> Path | None:
             raise UsageError(
                 f"the path does not exist: {entrant}", hint="name a folder of results, a run or a baseline"
             )
-        return entrant.expanduser()
+        return with_home(entrant)
     if not isinstance(entrant, str):
         return None
-    path = Path(entrant).expanduser()
+    path = with_home(entrant)
     if path.is_dir():
         return path if next(path.glob("*/*/*@*.json"), None) or path.suffix or "/" in entrant else None
     if path.is_file():

@@ -15,6 +15,7 @@ from steelyard.comparison.compute import corrected, differences_of, model_pairs
 from steelyard.comparison.loaded_tasks import LoadedTask
 from steelyard.comparison.model import Difference, SliceDifference
 from steelyard.errors import DataError, UnknownName
+from steelyard.files import with_home
 from steelyard.stats.pairs import pair_statistics
 from steelyard.types import Float64, Task
 
@@ -160,7 +161,7 @@ def read_metadata(path: str | Path) -> dict[str, dict[str, Any]]:
     The id is in the column `query-id`, `query_id`, `_id`, `id` or `qid`; a nested `metadata` object, as in BEIR's
     queries.jsonl, counts as columns.
     """
-    file = Path(path).expanduser()
+    file = with_home(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 from steelyard.errors import HubError, UnknownName, UsageError
+from steelyard.files import with_home
 from steelyard.types.task_info import MTEB_TYPES
 
 TYPES = tuple(MTEB_TYPES)
@@ -166,7 +167,7 @@ def local_path(text: str) -> Path:
             "a path", expected="valid Unicode", found=ascii(text), hint="rename the file"
         ) from None
     try:
-        return Path(text).expanduser() if text.startswith("~") else Path(text)
+        return with_home(text) if text.startswith("~") else Path(text)
     except RuntimeError:
         raise UsageError.invalid(
             "the path", expected="one of an existing user", found=text, hint="write the whole path"

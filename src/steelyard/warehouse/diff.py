@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError
+from steelyard.files import with_home
 from steelyard.warehouse.readers import BadFile, Score, is_result_file, read_file
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
@@ -131,7 +132,7 @@ def diff_results(ours: str | Path, theirs: str | Path, *, tolerance: float = 1e-
     are equal. NaN equals NaN. Files without a task in common are a DataError.
     """
     bad: list[tuple[str, str]] = []
-    (first, left), (second, right) = (_load(Path(side).expanduser(), model, bad) for side in (ours, theirs))
+    (first, left), (second, right) = (_load(with_home(side), model, bad) for side in (ours, theirs))
     result = Diff(first, second, bad=bad)
     result.only_ours = sorted(set(left) - set(right))
     result.only_theirs = sorted(set(right) - set(left))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError, UnknownName
-from steelyard.files import write_output
+from steelyard.files import with_home, write_output
 from steelyard.warehouse.query import query
 from steelyard.warehouse.tables import variant_name
 
@@ -47,7 +47,7 @@ def export(warehouse: str | Path, form: str, output: str | Path, selection: Sele
     """
     if form not in FORMATS:
         raise UnknownName("export format", form, FORMATS, hint=f"one of {', '.join(FORMATS)}")
-    chosen, target = selection or Selection(), Path(output).expanduser()
+    chosen, target = selection or Selection(), with_home(output)
     if chosen.benchmark:
         known = query(warehouse, "SELECT DISTINCT benchmark FROM benchmarks").column(0).to_pylist()
         if chosen.benchmark not in known:

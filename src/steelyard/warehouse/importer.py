@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from steelyard.encoders.devices.child_process import without_secrets
 from steelyard.errors import DataError, UsageError
+from steelyard.files import with_home
 from steelyard.warehouse import marts
 from steelyard.warehouse.buffer import FileRecord, RowBuffer
 from steelyard.warehouse.manifest import Manifest, WarehouseFolder
@@ -92,7 +93,7 @@ def import_results(
     if getattr(current_process(), "_inheriting", False):
         # A worker imports the script that started it. It would wait for the lock of the very import it belongs to.
         raise UsageError("a worker process has started the import again", hint=GUARD)
-    roots = [Path(folder).expanduser().absolute() for folder in folders]
+    roots = [with_home(folder).absolute() for folder in folders]
     if not roots:
         raise UsageError("no folder to import", hint="steelyard results import DIR")
     for root in roots:

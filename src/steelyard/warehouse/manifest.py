@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.errors import DataError, ResultError
-from steelyard.files import TEMPORARY, remove_leftovers, write_atomic
+from steelyard.files import TEMPORARY, remove_leftovers, with_home, write_atomic
 from steelyard.warehouse.tables import SCHEMA_VERSION
 
 FILE = "warehouse.json"
@@ -49,7 +49,7 @@ class WarehouseFolder:
     """A folder with a warehouse in it, or an empty one that will get one."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = with_home(path)
 
     def manifest(self) -> Manifest:
         """Return the current state; an empty one where nothing was imported yet."""

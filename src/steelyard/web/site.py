@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UsageError
-from steelyard.files import write_output
+from steelyard.files import with_home, write_output
 from steelyard.web.board import Board
 
 PARTS = (
@@ -90,7 +90,7 @@ def write_site(folder: str | Path, boards: Sequence[Board], details: Iterable[tu
     """
     if not boards:
         raise UsageError("no results to show", hint="steelyard run, or steelyard results import DIR")
-    target = Path(folder).expanduser()
+    target = with_home(folder)
     names = []
     for name, content in details:
         write_output(target / "data" / f"{name}.js", _script(name, content))

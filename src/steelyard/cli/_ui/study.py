@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import DataError, UnknownName, UsageError
+from steelyard.files import with_home
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +40,7 @@ def expand_study(words: Sequence[str]) -> tuple[list[str], str | None]:
     place = next((at for at, word in enumerate(words) if _is_study(word) and words[at - 1 : at] != ["-t"]), None)
     if place is None:
         return list(words), None
-    meant = study_words(Path(words[place]).expanduser())
+    meant = study_words(with_home(words[place]))
     expanded = [*meant, *words[:place], *words[place + 1 :]]
     return expanded, shlex.join(["steelyard", "run", *expanded])
 

@@ -6,6 +6,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.files import with_home
+
 if TYPE_CHECKING:
     import argparse
 
@@ -47,7 +49,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
 def warehouse_of(arguments: argparse.Namespace, settings: Settings) -> Path:
     """Return the folder of the warehouse."""
     folder: Path = arguments.warehouse or settings.home / "warehouse"
-    return folder.expanduser()
+    return with_home(folder)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

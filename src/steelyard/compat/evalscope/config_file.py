@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError, UsageError
-from steelyard.files import parse_yaml
+from steelyard.files import parse_yaml, with_home
 
 FORMS = ".yaml, .yml, .json, .toml or .py"
 CONFIG_NAME = "task_cfg"
@@ -47,7 +47,7 @@ def read(task_cfg: object) -> dict[str, Any] | list[Any]:
 def _from_text(text: str) -> Any:
     if text.lstrip().startswith(("{", "[")):
         return _parsed(json.loads, text, "the config")
-    path = Path(text).expanduser()
+    path = with_home(text)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise UsageError.invalid("a config", expected=f"a file that ends in {FORMS}, or JSON", found=text[:200])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from steelyard.compat.evalscope.config_schema import MAX_SEQ_LENGTH, ModelEntry
@@ -14,6 +13,7 @@ from steelyard.encoders.load import detect_backend
 from steelyard.encoders.model_folder import ModelFolder
 from steelyard.encoders.model_metadata import max_positions
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.retrievers import RETRIEVERS
 from steelyard.spec import ModelSpec, parse
 
@@ -67,7 +67,7 @@ def spec_of(entry: ModelEntry, prompt: str | None, keys: ApiKeys, *, texts: bool
 
 def is_local(path: str) -> bool:
     """Return whether a model is a local folder."""
-    return Path(path).expanduser().is_dir()
+    return with_home(path).is_dir()
 
 
 def is_ours(path: str) -> bool:
@@ -157,7 +157,7 @@ def _loading(entry: ModelEntry) -> dict[str, str]:
 
 def _of_torch(entry: ModelEntry) -> bool:
     path = str(entry.path)
-    return not is_local(path) or detect_backend(ModelFolder(path, Path(path).expanduser())) == "sentence-transformers"
+    return not is_local(path) or detect_backend(ModelFolder(path, with_home(path))) == "sentence-transformers"
 
 
 def _tables(model: dict[str, Any], config: dict[str, Any]) -> tuple[tuple[str, dict[str, Any]], ...]:

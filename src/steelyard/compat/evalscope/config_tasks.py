@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from steelyard.compat.evalscope.config_schema import Config, CustomEntry
 from steelyard.config import Settings
@@ -13,6 +12,7 @@ from steelyard.datasets.language_codes import language_code
 from steelyard.datasets.references import task_type
 from steelyard.datasets.samples.location import local_splits
 from steelyard.errors import MissingPart, UsageError
+from steelyard.files import with_home
 from steelyard.types.samples import AnyTask
 
 CMTEB = "C-MTEB"
@@ -107,7 +107,7 @@ def _custom(entry: CustomEntry, splits: tuple[str, ...], settings: Settings) -> 
 
     Data without splits is the same for each split, as in EvalScope; data with splits must have those that are named.
     """
-    path = Path(entry.path).expanduser()
+    path = with_home(entry.path)
     if "," not in entry.path and not path.exists():
         raise UsageError(
             f"the data of {entry.name} does not exist: {entry.path}", hint="check data_path", path=entry.path

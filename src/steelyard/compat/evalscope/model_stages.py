@@ -23,6 +23,7 @@ from steelyard.encoders.model_folder import ModelFolder
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.plan import Model
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.results.keys import digest, model_slug
 from steelyard.retrievers import load_retriever
 from steelyard.retrievers.dense import DenseRetriever
@@ -248,7 +249,7 @@ def label(entry: ModelEntry) -> str:
     if entry.path is not None and is_ours(entry.path):
         whole, spec = model_slug(entry.path), parse(entry.path)
         return whole if len(whole) <= LONGEST else model_slug(f"{spec.family}_{Path(spec.id).name}")
-    path = os.path.normpath(Path(entry.id).expanduser().absolute()) if is_local(entry.id) else entry.id
+    path = os.path.normpath(with_home(entry.id).absolute()) if is_local(entry.id) else entry.id
     return model_slug(Path(path).name)
 
 

@@ -20,6 +20,7 @@ from steelyard.engine.batch import Batch
 from steelyard.engine.events import Advanced, Event, Listener, Planned, Started, silent
 from steelyard.engine.plan import Conditions, Profile, ResultLookup, SaveRuns
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.results import Result, ResultStore
 
 OWN = "steelyard"
@@ -160,7 +161,7 @@ def output_folder(config: Config) -> Path:
     `no_timestamp` is true. Otherwise it is `output_folder`, or `outputs`.
     """
     if config.use_cache is not None:
-        return Path(config.use_cache).expanduser()
-    folder = Path(config.work_dir or config.output_folder or OUTPUTS).expanduser()
+        return with_home(config.use_cache)
+    folder = with_home(config.work_dir or config.output_folder or OUTPUTS)
     stamped = config.work_dir is not None if config.no_timestamp is None else not config.no_timestamp
     return folder / datetime.now().strftime("%Y%m%d_%H%M%S") if stamped else folder

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasets.formats.beir import CANDIDATES, CORPUS, QRELS, QUERIES
+from steelyard.files import with_home
 
 SAMPLE = 1 << 18
 """Bytes of a file that are read."""
@@ -61,7 +62,7 @@ def estimate_size(reference: str) -> FileSizes | None:
 
 def _files(reference: str) -> Iterator[Path]:
     for part in reference.partition("?")[0].split(","):
-        path = Path(part).expanduser()
+        path = with_home(part)
         if path.is_file():
             yield path
         elif path.is_dir():

@@ -23,7 +23,7 @@ from steelyard.encoders.batching import check_finite, excerpt
 from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.float_arrays import load_arrays, load_parquet, translated_errors
 from steelyard.errors import DataError, MissingPart, UsageError
-from steelyard.files import file_hash
+from steelyard.files import file_hash, with_home
 from steelyard.options import Options
 from steelyard.types import Float32, Role
 from steelyard.types.protocols import ModelSettings, Tick, no_tick
@@ -179,8 +179,8 @@ def from_options(path: Path, raw_options: Mapping[str, str], settings: Settings 
         if any((path / f"texts{suffix}").is_file() for suffix in SUFFIXES):
             files["text"] = _file_in_folder(path, "texts")
     else:
-        files = {"document": path, "query": Path(options.text("queries") or path).expanduser()}
-    id_file = Path(ids).expanduser() if ids else None
+        files = {"document": path, "query": with_home(options.text("queries") or path)}
+    id_file = with_home(ids) if ids else None
     return Precomputed(path.name, files, similarity, id_file, (settings or Settings.load()).home)
 
 

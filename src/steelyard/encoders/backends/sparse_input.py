@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from steelyard.encoders.backends.function import RaggedFunction, RaggedFunctionE
 from steelyard.encoders.backends.precomputed_ragged import Columns, PrecomputedRagged
 from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import DataError, ModelError
+from steelyard.files import with_home
 from steelyard.options import Options
 from steelyard.vectors.ragged import offsets_of
 from steelyard.vectors.sparse import SparseVectors
@@ -44,7 +44,7 @@ def from_files(
 ) -> PrecomputedRagged[SparseVectors]:
     """Return the encoder of a folder with `documents.*` and `queries.*`."""
     read = partial(_read_columns, WordNumbers())
-    folder, similarity = Path(id).expanduser(), _similarity(id, raw_options, "files")
+    folder, similarity = with_home(id), _similarity(id, raw_options, "files")
     return PrecomputedRagged(folder, read, kind=KIND, similarity=similarity, settings=settings)
 
 

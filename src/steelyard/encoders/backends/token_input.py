@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from steelyard.encoders.backends.precomputed_ragged import Columns, PrecomputedR
 from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.encoders.float_arrays import as_floats
 from steelyard.errors import DataError
+from steelyard.files import with_home
 from steelyard.options import Options
 from steelyard.vectors.maxsim import SIMILARITIES, TokenVectors
 from steelyard.vectors.ragged import offsets_of
@@ -42,7 +42,7 @@ def from_files(
     id: str, raw_options: Mapping[str, str], settings: Settings | None = None
 ) -> PrecomputedRagged[TokenVectors]:
     """Return the encoder of a folder with `documents.*` and `queries.*`."""
-    folder, similarity = Path(id).expanduser(), _similarity(id, raw_options, "files")
+    folder, similarity = with_home(id), _similarity(id, raw_options, "files")
     return PrecomputedRagged(folder, _read_columns, kind=KIND, similarity=similarity, settings=settings)
 
 

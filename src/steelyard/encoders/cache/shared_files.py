@@ -21,7 +21,7 @@ import numpy.typing as npt
 from steelyard.encoders.cache.budget import SUFFIX
 from steelyard.encoders.cache.key_index import KeyIndex, Keys
 from steelyard.errors import MissingPart, UsageError
-from steelyard.files import write_atomic
+from steelyard.files import with_home, write_atomic
 from steelyard.types import Int64
 
 ReadTable = Callable[[Callable[[int, int], bytes]], npt.NDArray[np.void]]
@@ -53,7 +53,7 @@ class SharedFiles:
         if url is None:
             return None
         fsspec: Any = importlib.import_module("fsspec")  # comes with huggingface_hub
-        location = url if "://" in url else Path(url).expanduser().absolute().as_uri()
+        location = url if "://" in url else with_home(url).absolute().as_uri()
         try:
             system, root = fsspec.core.url_to_fs(location.rstrip("/"))
         except ImportError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from steelyard.config import Settings
 from steelyard.datasets import builtin
 from steelyard.engine.plan import Conditions, Model, SaveRuns
+from steelyard.files import with_home
 from steelyard.http.secrets import VARIABLE
 from steelyard.results import Failure, Result
 from steelyard.retrievers.model_names import SEARCH_SERVICES
@@ -137,7 +138,7 @@ def needed_variables(
     specs = [spec for model in models for spec in _leaves(model)]
     needed = {name for spec in specs for name in _named_variables(spec)}
     published = any(map(_may_be_published, specs)) or any(
-        isinstance(task, str) and not Path(task).expanduser().exists() and task not in builtin.infos() for task in tasks
+        isinstance(task, str) and not with_home(task).exists() and task not in builtin.infos() for task in tasks
     )
     if published and not settings.offline:
         needed.update(HUB_VARIABLES)

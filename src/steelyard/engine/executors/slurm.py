@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from steelyard.encoders.devices.child_process import without_secrets
@@ -22,6 +21,7 @@ from steelyard.engine.executors.dispatch import Ended, Ready, Returned, WorkerEv
 from steelyard.engine.executors.shards import Group, Outcome, Shard
 from steelyard.engine.executors.worker import GroupWorker
 from steelyard.errors import MissingPart
+from steelyard.files import with_home
 from steelyard.http.secrets import secret_variables
 from steelyard.options import Options
 
@@ -46,7 +46,7 @@ class SlurmExecutor:
         parsed = Options("the executor slurm", dict(options or {}), OPTIONS)
         self._limit = parsed.whole("workers", 8)
         self.shards_per_call = parsed.whole("shards", 16)
-        self._folder = Path(parsed.text("folder") or "slurm-jobs").expanduser()
+        self._folder = with_home(parsed.text("folder") or "slurm-jobs")
         self._cluster = parsed.choice("cluster", ("slurm", "local"))
         self._submitit = _submitit()
         limits: dict[str, Any] = {

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.models import card
 from steelyard.models.model_cards import ANY
 from steelyard.spec import parse
@@ -188,7 +188,7 @@ def declared_languages(name: str) -> frozenset[str]:
     known = card(spec.id)
     if known is not None:
         return frozenset(map(canonical, known.languages))
-    folder = Path(spec.id).expanduser()
+    folder = with_home(spec.id)
     if not spec.id or not folder.is_dir():
         return frozenset()
     from steelyard.encoders.model_metadata import README, front_matter

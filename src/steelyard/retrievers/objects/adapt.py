@@ -16,6 +16,7 @@ from steelyard.config import Settings
 from steelyard.encoders.backends.function import from_function
 from steelyard.encoders.backends.precomputed import SUFFIXES
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.http.secrets import is_sensitive
 from steelyard.retrievers.dense import DenseRetriever
 from steelyard.retrievers.objects.in_memory import RunRetriever, VectorDictionary, is_run, is_vectors
@@ -178,7 +179,7 @@ def model_name(model: Any) -> str:
     )
     declared = next((name for name in candidates if isinstance(name, str) and name and name != "unknown"), "")
     if declared and (declared.startswith(("/", ".", "~")) or Path(declared).is_dir()):
-        path = Path(declared).expanduser().resolve()
+        path = with_home(declared).resolve()
         declared = path.parent.name if path.name in ("model", "final", "best") else path.name
     name = declared if declared else type(model).__name__
     return name.replace(" ", "-").replace("?", "-").replace("@", "-")

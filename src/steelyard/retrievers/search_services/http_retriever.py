@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.config import Settings
 from steelyard.errors import UsageError
+from steelyard.files import with_home
 from steelyard.http.secrets import Secrets, check_owner
 from steelyard.retrievers.model_names import result_name
 from steelyard.retrievers.search_services.client import SearchClient
@@ -84,7 +84,7 @@ def from_spec(spec: ModelSpec, settings: Settings) -> HttpRetriever:
             found=spec.id,
             expected="a template file",
         )
-    template = Template.read(Path(spec.id).expanduser(), spec.options)
+    template = Template.read(with_home(spec.id), spec.options)
     secrets = Secrets(settings, allowed=template.env)
     open_client(template, secrets).close()  # a variable that is not set or not allowed fails before the first query
     return HttpRetriever(result_name(spec), template, secrets, spec.revision)

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path as File
 from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.config import Settings
 from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import MissingPart, ModelError, UsageError
+from steelyard.files import with_home
 from steelyard.http.endpoint import check_online
 from steelyard.http.retry import is_temporary
 from steelyard.http.secrets import Secrets, check_transport
@@ -211,7 +211,7 @@ class QdrantRetriever:
         address = self.secrets.fill(self.address)
         if self.local:
             with self.translated():  # the folder may be locked by another process
-                return qdrant.QdrantClient(path=str(File(address).expanduser()))
+                return qdrant.QdrantClient(path=str(with_home(address)))
         parts = urlsplit(address)
         check_online(parts.hostname or "", f"qdrant at {self.address}", self.secrets.settings)
         if self.auth_env:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from steelyard.config import Settings
 from steelyard.encoders.compute_options import NOT_FOR
 from steelyard.errors import ModelError, SteelyardError, UsageError
+from steelyard.files import with_home
 from steelyard.http.secrets import Secrets
 from steelyard.options import Options
 from steelyard.retrievers.model_names import result_name
@@ -205,12 +205,12 @@ def from_spec(spec: ModelSpec, settings: Settings) -> PostgresRetriever:
     require("pg8000.native", "pg8000")
     model, sql = options.text("dense"), options.text("sql")
     vectors = ServiceVectors.of(model, settings) if model else None
-    if sql is not None and not Path(sql).expanduser().is_file():
+    if sql is not None and not with_home(sql).is_file():
         raise UsageError(f"the SQL file does not exist: {sql}", hint="write one SELECT into it", option="sql", path=sql)
     plan = Plan(
         vectors=vectors is not None,
         cosine=vectors is None or vectors.cosine,
-        sql=Path(sql).expanduser().read_text(encoding="utf-8") if sql else None,
+        sql=with_home(sql).read_text(encoding="utf-8") if sql else None,
         config=options.text("config"),
         operator=options.choice("operator", ("or", "and", "websearch")),
         rank=options.choice("rank", ("ts_rank", "ts_rank_cd")),
