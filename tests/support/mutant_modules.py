@@ -129,14 +129,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "two sorted tails that meet are the sorted row",
     (
         "stats/randomisation.py",
-        "if rows > FEW:",
+        "if len(part) > FEW:",
         "condition negated",
     ): "both ways give the same sums; the other one is slower",
-    (
-        "stats/randomisation.py",
-        "octets = np.frombuffer(generator.bytes(-(-count // OCTET) * flips), np.uint8).reshape(-1, flips)",
-        "1 -> 2",
-    ): "numpy takes any negative length as the unknown one",
     (
         "stats/randomisation.py",
         "BLOCK = 1 << 22",
@@ -144,12 +139,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "the size of a block changes memory, not sums",
     (
         "stats/group_means.py",
-        "WINDOW = 1 << 19",
+        "WINDOW = 1 << 21",
         "1 -> 2",
     ): "how many tasks are computed together changes memory, not their numbers",
     (
         "stats/randomisation.py",
-        "step = max(BLOCK // (flips * OCTET), 1) * OCTET",
+        "step = max(BLOCK // (self.flips * OCTET), 1) * OCTET",
         "Mult -> Add",
     ): "the size of a block changes memory, not sums",
     (

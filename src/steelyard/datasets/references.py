@@ -152,11 +152,11 @@ def names_file(text: str) -> bool:
 
 
 def local_path(text: str) -> Path:
-    """Return the path that a text names, with `~` expanded; a UsageError if no file can have that name.
+    r"""Return the path that a text names, with `~` expanded; a UsageError if no file can have that name.
 
-    >>> local_path("~nosuchuser/x")
+    >>> local_path("corpus\0.jsonl")
     Traceback (most recent call last):
-    steelyard.errors.UsageError: the path must be one of an existing user, got '~nosuchuser/x' (write the whole path)
+    steelyard.errors.UsageError: a path must be free of NUL characters, got 'corpus\x00.jsonl' (check the path)
     """
     if "\0" in text:
         raise UsageError.invalid("a path", expected="free of NUL characters", found=text, hint="check the path")
@@ -166,12 +166,7 @@ def local_path(text: str) -> Path:
         raise UsageError.invalid(
             "a path", expected="valid Unicode", found=ascii(text), hint="rename the file"
         ) from None
-    try:
-        return with_home(text) if text.startswith("~") else Path(text)
-    except RuntimeError:
-        raise UsageError.invalid(
-            "the path", expected="one of an existing user", found=text, hint="write the whole path"
-        ) from None
+    return with_home(text)
 
 
 def path_exists(text: str) -> bool:

@@ -91,7 +91,7 @@ def wide_table(
     """
     cells: dict[str, dict[str, float | None]] = {}
     for row in scores_table(warehouse, selection).to_pylist():
-        name = variant_name(row)
+        name = variant_name(row["model"], row["experiment"])
         if row.get("other_data"):
             cells.setdefault(name, {})
             continue

@@ -14,9 +14,6 @@ A fact row belongs to a file by `file_id`. A file that changed gets a new id. Ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pyarrow as pa
 
 SCHEMA_VERSION = 1
@@ -88,13 +85,13 @@ QUERIES = pa.schema(
 )
 
 
-def variant_name(row: Mapping[str, Any]) -> str:
-    """Return the name of a row with `model` and `experiment`: the model, and its experiment if it is one.
+def variant_name(model: str, experiment: str) -> str:
+    """Return the name of a model in an experiment, or of the model alone if the experiment has no name.
 
-    >>> variant_name({"model": "org/m", "experiment": "dim_256"})
-    'org/m (dim_256)'
+    >>> variant_name("org/m", "dim_256"), variant_name("org/m", "")
+    ('org/m (dim_256)', 'org/m')
     """
-    return f"{row['model']} ({row['experiment']})" if row["experiment"] else str(row["model"])
+    return f"{model} ({experiment})" if experiment else model
 
 
 FACTS = {"models": MODELS, "scores": SCORES, "metrics": METRICS, "queries": QUERIES}

@@ -53,7 +53,8 @@ CARD = """
 """The fields of a model that its row on a board has."""
 TESTED = "SELECT task FROM benchmarks WHERE benchmark = ? AND NOT restricted"
 CELL_METRICS = """
-    SELECT m.* FROM mart_benchmark b JOIN mart_metrics m USING (model, revision, experiment, task)
+    SELECT m.model, m.experiment, m.task, {metrics}
+    FROM mart_benchmark b JOIN mart_metrics m USING (model, revision, experiment, task)
     JOIN benchmarks d ON d.benchmark = b.benchmark AND d.task = b.task
     WHERE b.benchmark = ? AND NOT d.restricted
 """
@@ -163,13 +164,15 @@ class Library:
 
     def metrics(self, board: Board) -> dict[str, list[float | None]]:
         """Return the stored metrics of a board, in the order of its cells."""
-        rows = self.rows(CELL_METRICS, [board.name])
-        row_of = {(variant_name(row), row["task"]): row for row in rows}
-        places = [row_of.get((board.models[cell.model].name, board.tasks[cell.task].name), {}) for cell in board.cells]
-        return {
-            metric: [None if (value := row.get(metric)) is None else round(value, 5) for row in places]
-            for metric in board.stored
-        }
+        if not board.stored:
+            return {}
+        metrics = ", ".join(f"round(m.{metric}, 5) AS {metric}" for metric in board.stored)
+        columns = self.columns(CELL_METRICS.format(metrics=metrics), [board.name])
+        names = map(variant_name, columns.pop("model").to_pylist(), columns.pop("experiment").to_pylist())
+        row_of = {cell: row for row, cell in enumerate(zip(names, columns.pop("task").to_pylist(), strict=True))}
+        rows = [row_of.get((board.models[cell.model].name, board.tasks[cell.task].name)) for cell in board.cells]
+        values_of = {metric: columns[metric].to_pylist() for metric in board.stored}
+        return {metric: [None if row is None else some[row] for row in rows] for metric, some in values_of.items()}
 
     def _cards(self, names: Sequence[str], columns: str) -> dict[str, dict[str, Any]]:
         """Return columns of the cards of models, by name."""
@@ -267,7 +270,7 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     plain = {name: column.to_pylist() for name, column in columns.items()}
     ids = library.query_ids(plain["query_set"])
     for place, row in enumerate(dict(zip(plain, one, strict=True)) for one in zip(*plain.values(), strict=True)):
-        name = variant_name(row)
+        name = variant_name(row["model"], row["experiment"])
         if name in chosen:
             row |= {"ids": ids[row["query_set"]], "numbers": values[ends[place] : ends[place + 1]]}
             rows_of.setdefault((name, row["task"]), []).append(row)
