@@ -74,9 +74,11 @@ ONE = "Each peer runs in a virtual environment of its own, except where a case s
 
 
 def with_texts(case: dict[str, Any]) -> dict[str, Any]:
-    """Return a case with the texts of its definition, if it is still defined."""
+    """Return a case with the texts of its definition, if it still has one, and the ratio to the peer named there."""
     now = next((one for one in all_cases() if one.name == case["name"]), None)
     texts = {name: getattr(now, name) for name in TEXTS} if now else {}
+    if now and now.against in case.get("ratios", {}):
+        texts |= {"against": now.against, "ratio": case["ratios"][now.against]}
     return {"memory_reason": "", "note": "", **case, **texts}
 
 

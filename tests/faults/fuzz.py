@@ -18,9 +18,10 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from yaml.scanner import Scanner, ScannerError
@@ -35,6 +36,7 @@ from fault_readers import Reader  # noqa: E402
 from page import load_record, save_record, write_page  # noqa: E402
 
 from steelyard.build.source import source  # noqa: E402
+from steelyard.config import Settings  # noqa: E402
 from steelyard.datasets.formats import task_files  # noqa: E402
 
 READERS = {reader.name: reader for reader in [*INPUT_READERS, *OUTPUT_READERS]}
@@ -52,7 +54,11 @@ def run(reader: Reader, seed: int, cases: int, seconds: float) -> int:
         with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
             known, start = len(findings), time.process_time()
             numbers = range(done, min(cases, done - done % FRESH + FRESH))
-            with unchanged_tables_read_once(reader.mutated) if reader.mutated else nullcontext():
+            with ExitStack() as shortcuts:
+                if reader.name != "steelyard_toml":
+                    shortcuts.enter_context(settings_loaded_once())
+                if reader.mutated:
+                    shortcuts.enter_context(unchanged_tables_read_once(reader.mutated))
                 count = fuzz(reader, Path(folder), seed, numbers, seconds - used, findings)
             spent = time.process_time() - start
         done, used = done + count, used + spent
@@ -67,6 +73,14 @@ def run(reader: Reader, seed: int, cases: int, seconds: float) -> int:
         save_record(record)
     print(f"{reader.name}: {done - first} cases in {used:.1f} CPU s, {len(findings)} findings", flush=True)
     return len(findings)
+
+
+@contextmanager
+def settings_loaded_once() -> Iterator[None]:
+    """Merge the settings of the environment and of `steelyard.toml` only once; they are the same in every case."""
+    settings = Settings.load()
+    with patch.object(Settings, "load", lambda **_: settings):
+        yield
 
 
 @contextmanager
