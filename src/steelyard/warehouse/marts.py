@@ -47,12 +47,15 @@ from steelyard.warehouse.tables import FACTS
 if TYPE_CHECKING:
     import duckdb
 
-MARTS_VERSION = 2
+MARTS_VERSION = 3
 """Changes whenever a mart changes. An import builds the marts of another version again, even if no file changed."""
 MOST_PARTS = 40
 """More parts of a table than this are merged."""
 DEAD_SHARE = 0.3
 """A larger share of rows of files that changed or are gone makes an import rewrite the parts."""
+
+ROW_GROUP = 122_880
+"""Rows of a Parquet file that are read together; the default of DuckDB."""
 
 MODEL_TASK = """
     WITH declared AS (
@@ -162,12 +165,12 @@ MODEL_LANGUAGE = """
 
 QUERY_LISTS = """
     WITH compared AS (
-        SELECT DISTINCT b.query_score AS score_id, b.task, t.main_score AS main
+        SELECT DISTINCT b.query_score AS score_id, b.model, b.task, t.main_score AS main
         FROM mart_benchmark b JOIN tasks t USING (task) WHERE b.query_score IS NOT NULL
     ), known AS (
         SELECT DISTINCT c.score_id FROM compared c JOIN queries q ON q.score_id = c.score_id AND q.metric = c.main
     )
-    SELECT c.task, q.score_id, q.metric::VARCHAR AS metric,
+    SELECT c.model, c.task, q.score_id, q.metric::VARCHAR AS metric,
            list(q.query ORDER BY q.position, q.query) AS ids,
            list(q.value ORDER BY q.position, q.query) AS numbers
     FROM queries q JOIN compared c USING (score_id)
@@ -176,9 +179,11 @@ QUERY_LISTS = """
 """
 QUERY_IDS = "SELECT min(score_id) AS query_set, ids FROM query_lists GROUP BY ids ORDER BY query_set"
 QUERY_VALUES = """
-    SELECT l.task, l.score_id, l.metric, i.query_set, l.numbers
-    FROM query_lists l JOIN query_ids i USING (ids) ORDER BY l.task, l.score_id, l.metric
+    SELECT l.model, l.task, l.score_id, l.metric, i.query_set, l.numbers
+    FROM query_lists l JOIN query_ids i USING (ids) ORDER BY l.model, l.task, l.score_id, l.metric
 """
+QUERY_ROWS = 8192
+"""Rows of `mart_queries` that are read together: few enough that a comparison of two models leaves most rows unread."""
 
 METRICS = (
     "ndcg_at_10",
@@ -236,7 +241,7 @@ def build(target: WarehouseFolder, manifest: Manifest) -> Manifest:
         connection.execute(f"CREATE TEMP TABLE query_lists AS {lists}")
         connection.execute(f"CREATE TEMP TABLE query_ids AS {QUERY_IDS}")
         manifest = _store_query(target, manifest, connection, "mart_query_ids", "SELECT * FROM query_ids")
-        manifest = _store_query(target, manifest, connection, "mart_queries", QUERY_VALUES)
+        manifest = _store_query(target, manifest, connection, "mart_queries", QUERY_VALUES, QUERY_ROWS)
     return replace(manifest, marts=MARTS_VERSION)
 
 
@@ -271,9 +276,9 @@ def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, sql: str, path: Any) -> None:
+def _copy(connection: duckdb.DuckDBPyConnection, sql: str, path: Any, row_group: int = ROW_GROUP) -> None:
     name = str(path).replace("'", "''")
-    connection.execute(f"COPY ({sql}) TO '{name}' (FORMAT parquet, COMPRESSION zstd)")
+    connection.execute(f"COPY ({sql}) TO '{name}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group})")
 
 
 def _store(target: WarehouseFolder, manifest: Manifest, table: str, content: pa.Table) -> Manifest:
@@ -283,10 +288,15 @@ def _store(target: WarehouseFolder, manifest: Manifest, table: str, content: pa.
 
 
 def _store_query(
-    target: WarehouseFolder, manifest: Manifest, connection: duckdb.DuckDBPyConnection, table: str, sql: str
+    target: WarehouseFolder,
+    manifest: Manifest,
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    sql: str,
+    row_group: int = ROW_GROUP,
 ) -> Manifest:
     path = target.new_part(table)
-    _copy(connection, sql, path)
+    _copy(connection, sql, path, row_group)
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM read_parquet('{path!s}')")
     return manifest.with_only(table, path.name)
 

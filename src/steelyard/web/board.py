@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 PARTIAL = 1
 """Some splits or subsets of the task have no score."""
 LIMITED = 2
@@ -191,12 +193,12 @@ class Board:
             "models": [_compact(model) for model in self.models],
             "model": [cell.model for cell in self.cells],
             "task": [cell.task for cell in self.cells],
-            "score": [_rounded(cell.score) for cell in self.cells],
-            "low": _column([_rounded(cell.low) for cell in self.cells]),
-            "high": _column([_rounded(cell.high) for cell in self.cells]),
+            "score": _rounded(cell.score for cell in self.cells),
+            "low": _column(_rounded(cell.low for cell in self.cells)),
+            "high": _column(_rounded(cell.high for cell in self.cells)),
             "flags": _column([cell.flags or None for cell in self.cells]),
             "data": {place: cell.data for place, cell in enumerate(self.cells) if cell.data},
-            "metrics": {name: [_rounded(value) for value in values] for name, values in self.metrics.items()},
+            "metrics": {name: _rounded(values) for name, values in self.metrics.items()},
             "stored": list(self.stored),
             "tied": list(self.tied),
             "leaders": [list(best) for best in self.leaders],
@@ -233,8 +235,14 @@ def _short(value: Any) -> Any:
     return value
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 5)
+def _rounded(values: Iterable[float | None]) -> list[float | None]:
+    """Return numbers with five digits after the point; None stays, and what is not a number becomes None.
+
+    >>> _rounded([0.123456, None, float("nan")])
+    [0.12346, None, None]
+    """
+    numbers = np.round(np.array(list(values), dtype=np.float64), 5)
+    return [value if value == value else None for value in numbers.tolist()]
 
 
 def _column(values: Iterable[Any]) -> list[Any] | None:

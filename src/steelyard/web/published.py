@@ -65,10 +65,10 @@ QUERY_SCORES = """
     FROM mart_benchmark b JOIN tasks t USING (task)
          JOIN mart_queries q ON q.task = b.task AND q.score_id = b.query_score
     WHERE b.benchmark = ? AND b.score IS NOT NULL AND NOT b.other_data
-      AND list_contains(?, b.task) AND list_contains(?, b.model)
+      AND list_contains(?, b.task) AND b.model = q.model AND q.model IN ({models})
     ORDER BY b.model, b.experiment, b.task
 """
-"""The scores of single queries of models on tasks of a benchmark."""
+"""The scores of single queries of models on tasks of a benchmark. A list of models (not an array) skips row groups."""
 QUERY_IDS = "SELECT query_set, ids FROM mart_query_ids WHERE list_contains(?, query_set)"
 
 
@@ -140,8 +140,9 @@ class Library:
         origins = dict(zip(values_of["name"], values_of["model"], strict=True))
         cards = self._cards(sorted(set(origins.values())), CARD)
         models = {model: position for position, model in enumerate(names)}
-        columns = (values_of[column] for column in ("name", "task", "score", "low", "high", "flags", "data"))
-        cells = [Cell(models[model], tasks[task], *values) for model, task, *values in zip(*columns, strict=True)]
+        columns = (values_of[column] for column in ("score", "low", "high", "flags", "data"))
+        places = map(models.__getitem__, values_of["name"]), map(tasks.__getitem__, values_of["task"])
+        cells = list(map(Cell, *places, *columns))
         return Board(
             name,
             facts[0]["title"],
@@ -263,7 +264,8 @@ def query_results(library: Library, board: Board, models: Collection[int], tasks
     chosen = {board.models[place].name for place in models}
     origins = {name for place in models for name in (board.models[place].variant_of, board.models[place].name) if name}
     names = [board.tasks[place].name for place in tasks]
-    columns = library.columns(QUERY_SCORES, [board.name, names, sorted(origins)])
+    sql = QUERY_SCORES.format(models=", ".join("?" * len(origins)))
+    columns = library.columns(sql, [board.name, names, *sorted(origins)])
     numbers = columns.pop("numbers")
     values, ends = numbers.values.to_numpy(zero_copy_only=False), numbers.offsets.to_numpy()
     rows_of: dict[tuple[str, str], list[dict[str, Any]]] = {}
