@@ -19,6 +19,7 @@ from steelyard.warehouse.catalogue import same_data
 from steelyard.warehouse.export import Selection, wide_table
 from steelyard.warehouse.manifest import WarehouseFolder
 from steelyard.web.board import LIMITED, OTHER_DATA, UNRECORDED
+from steelyard.web.own_results import from_results
 from steelyard.web.published import Library
 from steelyard.web.sources import Boards
 from steelyard.web.task_details import DetailSources
@@ -160,6 +161,19 @@ def test_imported_results_are_compared_query_by_query_as_compare_does(imported: 
         assert (one["wins"], one["ties"], one["losses"]) == (difference.wins, difference.ties, difference.losses)
     assert pair["changes"][0]["query"] == "q1" and pair["changes"][0]["ranks"] == [1, 2]
     assert dict(boards.details("fruit"))[f"pair-fruit-{first}-{second}"] == pair
+
+
+def test_imported_results_have_the_ties_and_ranks_of_those_in_their_folder(imported: tuple[Boards, Any]) -> None:
+    boards, found = imported
+    board, own = boards.board("fruit"), from_results(found)
+    assert board is not None
+    for ours, theirs in ((board.tied, own.tied), *zip(board.leaders, own.leaders, strict=True)):
+        assert {board.models[place].name for place in ours} == {own.models[place].name for place in theirs} != set()
+    ranks = [
+        {one.models[place.model].name: (place.low, place.high, place.group) for place in one.places}
+        for one in (board, own)
+    ]
+    assert ranks[0] == ranks[1] and ranks[0].keys() == set(MODELS)
 
 
 def test_imported_variants_fold_under_their_model(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_lead_that_chance_explains_is_not_claimed(results: list[Result]) -> No
 
 def test_one_model_alone_is_not_marked_as_the_best() -> None:
     board = from_results(Results([result("a/b", "bm25", [1.0, 0.0]), result("a/c", "bm25", [0.5, 0.5])]))
-    assert board.tied == () and board.places == []
+    assert board.tied == () and board.places == ()
 
 
 def test_results_on_other_data_are_other_tasks_and_the_newest_counts() -> None:

@@ -12,12 +12,12 @@ from statistics import fmean
 from typing import Any
 
 from steelyard.engine.executors.progress_file import FILE as PROGRESS_FILE
-from steelyard.errors import DataError
 from steelyard.reports.run_report.passages import passage_counts
 from steelyard.reports.run_report.stages import stages_of
 from steelyard.results import HEADLINES, Result, Results, load_results
 from steelyard.results.display.cost_notes import encoding_cost, reranking_cost
-from steelyard.web.board import LIMITED, Board, BoardModel, BoardStage, BoardTask, Cell, Failed, Place
+from steelyard.web.board import LIMITED, Board, BoardModel, BoardStage, BoardTask, Cell, Failed
+from steelyard.web.conclusions import conclusions
 
 SHOWN_METRICS = (
     "ndcg_at_10",
@@ -31,8 +31,6 @@ SHOWN_METRICS = (
 """Metrics that the board offers next to the main one."""
 STALE = 120.0
 """Seconds after which the progress of a run that was not written again is that of a run that was killed."""
-MOST_RANKED = 50
-"""With more models than this, the page computes ranges of ranks from the scores of tasks."""
 
 
 def from_results(results: Results, *, name: str = "results", title: str = "Results") -> Board:
@@ -51,7 +49,6 @@ def from_results(results: Results, *, name: str = "results", title: str = "Resul
     for task, model, cell in cells:
         by_model[model].append(cell)
         firsts.setdefault(task, cell)
-    leaders = view.overall_leaders() if len(models) > 1 else None
     metrics = {m: [c.metrics.get(m) for _, _, c in cells] for m in SHOWN_METRICS}
     return Board(
         name,
@@ -60,12 +57,10 @@ def from_results(results: Results, *, name: str = "results", title: str = "Resul
         [_model(model, own) for model, own in by_model.items()],
         [_cell(models[model], tasks[task], cell) for task, model, cell in cells],
         {metric: values for metric, values in metrics.items() if any(value is not None for value in values)},
-        tied=[models[model] for model in leaders.best if model in models] if leaders else (),
-        leaders=[_leaders(view, task, models) for task in tasks] if len(models) > 1 else (),
         note=_depth_note(view),
-        places=_places(view, models),
         failures=_failures(view),
         queries=bool(cells),
+        **conclusions(view, list(tasks), models),
     )
 
 
@@ -194,23 +189,6 @@ def _stages(results: Sequence[Result]) -> tuple[BoardStage, ...]:
         BoardStage(stage.name, stage.value, stage.gain, stage.ceiling, max(reads[name]) if name in reads else None)
         for name, stage in zip(names, stages_of(cells), strict=True)
     )
-
-
-def _leaders(results: Results, task: str, models: dict[str, int]) -> list[int]:
-    leaders = results.leaders(task)
-    return [models[model] for model in leaders.best if model in models] if leaders else []
-
-
-def _places(results: Results, models: dict[str, int]) -> list[Place]:
-    """Return ranges of ranks and tie groups from the scores of queries; nothing where a model lacks a task."""
-    if not 1 < len(models) <= MOST_RANKED:
-        return []
-    if any(len(results.query_columns(task)) < len(models) for task in results.labels):
-        return []  # a task without scores of queries, or whose score is not their mean
-    with suppress(DataError):  # tasks with other queries, or with one
-        ranking = results.ranking()
-        return [Place(models[one.model], round(one.low), round(one.high), one.group) for one in ranking]
-    return []
 
 
 def _failures(results: Results) -> list[Failed]:

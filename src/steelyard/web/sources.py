@@ -15,12 +15,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.results import Result, Results
 from steelyard.web.board import Board, slug
+from steelyard.web.conclusions import conclusions
 from steelyard.web.contamination import ModelAudit, with_audits
 from steelyard.web.own_results import OwnResults, distinct, from_results, revisions_of
 from steelyard.web.task_details import DetailSources, task_details
@@ -33,6 +34,8 @@ DETAIL = re.compile(r"(board|models|metrics|task|pair)-(.+?)((?:-\d+)*)")
 LONGEST_NAME = 300
 MOST_COMPARED = 10
 """Models of a static site that are compared query by query: the best ones that have every task."""
+MOST_TESTED = 64
+"""Scores of a benchmark in a warehouse that are tested by query for its first view; of more, tasks are tested."""
 MOST_KEPT = 32
 """Models whose scores of queries are kept in memory for other comparisons."""
 
@@ -183,7 +186,16 @@ class PublishedBoard:
         if self._board is None:
             plain = self.library.board(self.name)
             self._board = with_audits(plain, self.audits, self.library.training(plain)) if self.audits else plain
+            if self._can_be_tested(plain):
+                models = {model.name: place for place, model in enumerate(plain.models)}
+                tasks = [task.name for task in plain.tasks]
+                self._board = replace(self._board, **conclusions(self._of_models(list(models.values())), tasks, models))
         return self._board
+
+    def _can_be_tested(self, board: Board) -> bool:
+        """Return whether every model has scores of queries on every task, and so few that a test takes no time."""
+        whole = all(model.queries == len(board.tasks) for model in board.models)
+        return whole and len(board.cells) == len(board.models) * len(board.tasks) <= MOST_TESTED
 
     def metrics(self) -> dict[str, list[float | None]]:
         """Return the stored metrics of the board."""
