@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from steelyard import files
-from steelyard.files import read_cached, remove_leftovers, write_atomic, write_cached
+from steelyard.files import read_cached, read_parquet, remove_leftovers, write_atomic, write_cached
 
 
 def leftover(name: str) -> str:
@@ -77,3 +79,13 @@ def test_cache_in_an_unwritable_folder_is_empty(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     write_cached(tmp_path / "file" / "a.json", {"dimension": 8})
     assert read_cached(tmp_path / "file" / "a.json") == {}
+
+
+def test_small_parquet_files_are_read_without_the_columns_that_they_do_not_have(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({"query": ["q1", "q2"], "score": [1.0, 0.5]}), path)
+    assert read_parquet(path).to_pydict() == {"query": ["q1", "q2"], "score": [1.0, 0.5]}
+    assert read_parquet(path, ["score", "rank"]).to_pydict() == {"score": [1.0, 0.5]}
+    assert pa.types.is_dictionary(read_parquet(path, dictionaries=["query"])["query"].type)
+    with pytest.raises(pa.ArrowInvalid):
+        read_parquet(pa.BufferReader(path.read_bytes()[:-9]))

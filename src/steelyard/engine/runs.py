@@ -15,6 +15,7 @@ import numpy as np
 from steelyard.datasets.formats.trec.qrels_runs import build_run, join, read_qrels, read_run, write_run
 from steelyard.engine.plan import SaveRuns
 from steelyard.errors import DataError, ResultError, UsageError
+from steelyard.files import read_parquet
 from steelyard.metrics import DEFAULT_METRICS, Metric, score
 from steelyard.metrics.scoring import judged_only as keep_judged
 from steelyard.results.store import attachment_path
@@ -85,12 +86,11 @@ def read_run_file(path: Path, task: Task) -> Run:
 
 def _read_parquet(path: Path, task: Task) -> Run:
     import pyarrow
-    from pyarrow import parquet
 
     try:
         # Ids are read as numbers and each distinct string once: a deep run has every id thousands of times.
         names = ("query-id", "corpus-id")
-        table = parquet.read_table(path, read_dictionary=list(names)).unify_dictionaries()
+        table = read_parquet(path, dictionaries=names).unify_dictionaries()
         query, document = (table.column(name).combine_chunks() for name in names)
         score = table.column("score")
         if not pyarrow.types.is_floating(score.type):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.errors import DataError, ResultError
+from steelyard.files import read_parquet
 from steelyard.results.query_scores import QUERY_COLUMN, queries_path
 from steelyard.results.schema import Result
 from steelyard.stats.agreement import pearson_influence, spearman_influence
@@ -67,13 +68,10 @@ def _with_correlations(by_name: dict[str, Column], metrics: Sequence[str]) -> di
 
 def _read(path: Path, metrics: Sequence[str]) -> dict[str, Column]:
     import pyarrow
-    from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
-            known = set(file.schema_arrow.names)
-            names = [name for name in dict.fromkeys(metrics) if name in known]
-            table = file.read([QUERY_COLUMN, *names])
+        table = read_parquet(path, [QUERY_COLUMN, *metrics])
+        names = [name for name in dict.fromkeys(metrics) if name in table.column_names]
         ids = tuple(table.column(QUERY_COLUMN).to_pylist())
         return {name: Column(ids, table.column(name).to_numpy().astype(np.float64)) for name in names}
     except (OSError, KeyError, ValueError, TypeError, OverflowError, pyarrow.ArrowException) as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.errors import ResultError, UnknownName
+from steelyard.files import read_parquet
 from steelyard.types import Float64, Int32
 
 QUERY_COLUMN = "query-id"
@@ -55,10 +56,9 @@ class QueryScores:
     def read(cls, path: Path) -> QueryScores:
         """Read the Parquet file; a missing or damaged one is a ResultError."""
         import pyarrow
-        from pyarrow import parquet
 
         try:
-            table = parquet.read_table(path)
+            table = read_parquet(path)
             ids = tuple(table.column(QUERY_COLUMN).to_pylist())
             if not all(isinstance(id_, str) for id_ in ids):
                 raise ValueError(f"the column {QUERY_COLUMN} must hold texts")

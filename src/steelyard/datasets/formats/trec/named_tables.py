@@ -23,6 +23,7 @@ from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENT_ID, JUDGEMENTS, QUERY_ID, Field, Role
 from steelyard.datasets.tables.files import first_line
 from steelyard.errors import DataError
+from steelyard.files import read_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,10 +97,9 @@ def _wrong(path: Path, message: str, row: int | None) -> DataError:
 
 def _parquet(path: Path, data: bytes) -> dict[str, Any]:
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        table = parquet.read_table(pa.BufferReader(data))
+        table = read_parquet(pa.BufferReader(data))
     except (OSError, pa.ArrowException) as error:
         raise DataError(
             f"the file is damaged or truncated ({first_line(error)})", path=path, hint="download or write it again"
