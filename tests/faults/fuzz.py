@@ -13,12 +13,17 @@ from __future__ import annotations
 import argparse
 import gc
 import hashlib
+import os
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,7 +38,7 @@ from fault_mutation import mutate  # noqa: E402
 from fault_output_readers import OUTPUT_READERS  # noqa: E402
 from fault_readers import READERS as INPUT_READERS  # noqa: E402
 from fault_readers import Reader  # noqa: E402
-from page import load_record, save_record, write_page  # noqa: E402
+from page import changed_record, load_record, write_page  # noqa: E402
 
 from steelyard.build.source import source  # noqa: E402
 from steelyard.config import Settings  # noqa: E402
@@ -62,15 +67,14 @@ def run(reader: Reader, seed: int, cases: int, seconds: float) -> int:
                 count = fuzz(reader, Path(folder), seed, numbers, seconds - used, findings)
             spent = time.process_time() - start
         done, used = done + count, used + spent
-        record = load_record()  # another process may have changed it
-        row = record["readers"].get(reader.name, {}) if done > count else {}
-        record["readers"][reader.name] = {
-            "cases": done,
-            "seed": seed,
-            "seconds": round(row.get("seconds", 0.0) + spent, 1),
-            "findings": row.get("findings", 0) + len(findings) - known,
-        }
-        save_record(record)
+        with changed_record() as record:
+            row = record["readers"].get(reader.name, {}) if done > count else {}
+            record["readers"][reader.name] = {
+                "cases": done,
+                "seed": seed,
+                "seconds": round(row.get("seconds", 0.0) + spent, 1),
+                "findings": row.get("findings", 0) + len(findings) - known,
+            }
     print(f"{reader.name}: {done - first} cases in {used:.1f} CPU s, {len(findings)} findings", flush=True)
     return len(findings)
 
@@ -158,24 +162,58 @@ def store(name: str, data: bytes) -> Path:
     return path
 
 
+def prepare(cores: Queue[int]) -> None:
+    """Prepare a worker process: what is done once, and a core of its own, so that threads of Arrow need not move."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {cores.get()})
+    pa.set_cpu_count(1)  # inputs are small: more threads only cost time
+    pa.set_io_thread_count(1)
+    scan_yaml_in_linear_time()
+    gc.freeze()  # what is imported stays: the collector need not look at it again
+
+
+def run_named(name: str, seed: int, cases: int, seconds: float) -> int:
+    """Run a reader in a worker process, to which only names can be sent."""
+    return run(READERS[name], seed, cases, seconds)
+
+
+def by_time_left(names: Sequence[str], seed: int, cases: int) -> list[str]:
+    """Return the readers with those first that take longest, by the record."""
+    rows = load_record()["readers"]
+
+    def left(name: str) -> float:
+        row = rows.get(name, {})
+        if row.get("seed") != seed:
+            return float("inf")
+        return float(max(cases - row["cases"], 0) * row["seconds"] / max(row["cases"], 1))
+
+    return sorted(names, key=left, reverse=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("readers", nargs="*", default=list(READERS), metavar="READER", help="readers (default: all)")
     parser.add_argument("--cases", type=int, default=100_000, help="cases of each reader, recorded ones included")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="CPU seconds of each reader at most")
     parser.add_argument("--seed", type=int, default=16, help="seed of the mutations")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one for each core)"
+    )
     parser.add_argument("--page", type=Path, help="a docs page to write the table into")
     options = parser.parse_args()
-    pa.set_cpu_count(1)  # inputs are small: more threads only cost time
-    pa.set_io_thread_count(1)
-    scan_yaml_in_linear_time()
-    gc.freeze()  # what is imported stays: the collector need not look at it again
-    found = 0
-    for name in options.readers:
-        found += run(READERS[name], options.seed, options.cases, options.seconds)
+    if unknown := sorted(set(options.readers) - READERS.keys()):
+        parser.error(f"unknown readers: {', '.join(unknown)}; known: {', '.join(READERS)}")
+    spawn = get_context("spawn")
+    cores = spawn.Queue()
+    for core in range(options.workers):
+        cores.put(core % (os.cpu_count() or 1))
+    with ProcessPoolExecutor(options.workers, spawn, prepare, (cores,)) as pool:
+        names = by_time_left(options.readers, options.seed, options.cases)
+        found = pool.map(partial(run_named, seed=options.seed, cases=options.cases, seconds=options.seconds), names)
+        findings = sum(found)
     if options.page:
         write_page(options.page, load_record())
-    return int(bool(found))
+    return int(bool(findings))
 
 
 if __name__ == "__main__":

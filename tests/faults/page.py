@@ -5,9 +5,12 @@ python tests/faults/page.py docs/faults.md
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,16 @@ def save_record(record: dict[str, Any]) -> None:
     new = RECORD.with_name(f"{RECORD.name}.{os.getpid()}.tmp")
     new.write_text(json.dumps(own, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     new.replace(RECORD)
+
+
+@contextmanager
+def changed_record() -> Iterator[dict[str, Any]]:
+    """Load the record, and store it again at the end; other processes that change it wait meanwhile."""
+    with RECORD.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        record = load_record()
+        yield record
+        save_record(record)
 
 
 def write_page(path: Path, record: dict[str, Any]) -> None:
