@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from steelyard.text.analysis import analyser
-from steelyard.text.analysis.analyser import split_identifier, stem
+from steelyard.text.analysis.analyser import stem
+from steelyard.text.analysis.identifiers import Identifiers, split_identifier
+from steelyard.text.tokenizer.spans import keys_of_strings
 
 
 @pytest.mark.parametrize("limit", [0, 3, 1 << 17])
 def test_terms_of_identifiers_are_the_same_when_names_come_again(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyser._Identifiers, "LIMIT", limit)
-    names = analyser._Identifiers()
+    monkeypatch.setattr(Identifiers, "LIMIT", limit)
+    names = Identifiers(partial(stem, "english"))
     parts = [["getUsers", "count", "s"], ["count", "HTTPServers"], [], ["getUsers", "s", "running_tests"]]
     expected = [[stem("english", split_identifier(name)) for name in part] for part in parts]
-    assert [names.terms(part) for part in parts] == expected
+    tokens = [names.parts(part) for part in parts]
+    assert [one.lists(len(part)) for one, part in zip(tokens, parts, strict=True)] == expected
+    assert all((one.keys == keys_of_strings(one.distinct)).all() for one in tokens)
     assert expected[0][0] == ["get", "user", "getus"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import chain
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from steelyard.text.analysis import arabic_stemmer as arabic
+from steelyard.text.analysis.identifiers import Identifiers, split_identifier
 from steelyard.text.analysis.spelling import ANUSVARA, DEAD_N, spelling_of
 from steelyard.text.arrays import flat_nonzero
 from steelyard.text.function_words import FUNCTION_WORDS
@@ -19,58 +19,6 @@ from steelyard.text.languages import STEMMERS
 from steelyard.text.tokenizer.spans import Grams, Spans, UInt64, find_tokens, keys, keys_of_bytes, keys_of_strings
 from steelyard.text.tokenizer.tokens import Tokens, Words, strings, utf8
 from steelyard.types import Int64
-
-_CASED = [chr(point) for point in range(0x530)]  # Latin, Greek, Cyrillic
-_UPPER = "".join(letter for letter in _CASED if letter.isupper())
-_LOWER = "".join(letter for letter in _CASED if letter.islower() and letter.isalpha())
-_PARTS = re.compile(
-    f"[{_UPPER}]{{2,}}s(?![{_LOWER}])|[{_UPPER}]+(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|\\d+|[^\\W\\d_{_UPPER}{_LOWER}]+"
-)
-"""Plurals of capitals (URLs), capitals, words, numbers, words in scripts without case."""
-
-
-def split_identifier(name: str) -> list[str]:
-    """Return the parts of an identifier in lower case, then the whole identifier if it has several.
-
-    >>> split_identifier("getHTTPResponse_v2"), split_identifier("count"), split_identifier("allURLs")
-    (['get', 'http', 'response', 'v', '2', 'gethttpresponse_v2'], ['count'], ['all', 'urls', 'allurls'])
-    >>> split_identifier("naïveBayes"), split_identifier("НайтиПоКоду")
-    (['naïve', 'bayes', 'naïvebayes'], ['найти', 'по', 'коду', 'найтипокоду'])
-    """
-    if name.isascii() and name.isalpha() and name.islower():  # most words
-        return [name]
-    whole = name.casefold()
-    parts: list[str] = _PARTS.findall(name)
-    if whole != name:
-        parts = list(map(str.casefold, parts))
-    return [*parts, whole] if len(parts) > 1 else parts or [whole]
-
-
-class _Identifiers:
-    """The terms of identifiers. Those of earlier texts are kept, since most names come again in the next ones."""
-
-    LIMIT = 1 << 17
-    """Names that are kept; then it starts anew."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, list[str]] = {}
-
-    def terms(self, names: list[str]) -> list[list[str]]:
-        """Return the stemmed parts of each identifier, and its whole name."""
-        terms_of = self._kept  # another thread may start anew meanwhile
-        new = [name for name in names if name not in terms_of]
-        if len(terms_of) + len(new) > self.LIMIT:
-            terms_of = self._kept = {}
-            new = names
-        parts = list(map(split_identifier, new))
-        distinct = list(dict.fromkeys(chain.from_iterable(parts)))
-        stem_of = dict(zip(distinct, stem("english", distinct), strict=True))
-        for name, split in zip(new, parts, strict=True):
-            terms_of[name] = [term for part in split if (term := stem_of[part])]
-        return [terms_of[name] for name in names]
-
-
-_IDENTIFIERS = _Identifiers()
 
 ANALYSIS_VERSION = 8
 """Increased whenever an analyser returns other terms for some text; part of every result's key."""
@@ -221,8 +169,9 @@ class Analyser:
         """Return identifiers, their parts, and the words of comments, stemmed as English."""
         tokens = Tokens.of_spans(find_tokens(texts, self.grams, fold_case=False, underscore=True))
         if not stop_words:
-            return tokens.expand(_IDENTIFIERS.terms(tokens.distinct))
-        tokens = tokens.expand(list(map(split_identifier, tokens.distinct))).without(stop_words)
+            return tokens.expand(_identifier_terms().parts(tokens.distinct))
+        parts = Tokens.of_lists(list(map(split_identifier, tokens.distinct)))
+        tokens = tokens.expand(parts).without(stop_words)
         return tokens.map(stem("english", tokens.distinct))
 
     def __str__(self) -> str:
@@ -258,6 +207,11 @@ def _stemmer(algorithm: str) -> Any:
 
     # Without its cache: every word comes once.
     return Stemmer.Stemmer(algorithm, 0)
+
+
+@cache
+def _identifier_terms() -> Identifiers:
+    return Identifiers(partial(stem, "english"))
 
 
 def stem(algorithm: str, words: list[Word]) -> list[Word]:

@@ -22,6 +22,8 @@ class Tokens:
     owners: Int32
     numbers: Int32
     distinct: list[str]
+    keys: UInt64 | None = None
+    """The keys of the distinct tokens, if they are known."""
 
     @classmethod
     def of_lists(cls, lists: Sequence[Sequence[str]]) -> Tokens:
@@ -66,24 +68,24 @@ class Tokens:
         """
         dropped = np.fromiter((word in words for word in self.distinct), dtype=np.bool_, count=len(self.distinct))
         mask = _without(self.owners, dropped[self.numbers])
-        return Tokens(self.owners[mask], self.numbers[mask], self.distinct)
+        return replace(self, owners=self.owners[mask], numbers=self.numbers[mask])
 
-    def expand(self, replacements: Sequence[Sequence[str]]) -> Tokens:
-        """Replace each occurrence by several strings (or none).
+    def expand(self, parts: Tokens) -> Tokens:
+        """Replace each occurrence by several tokens (or none): those of the text with its number in `parts`.
 
-        >>> Tokens.of_lists([["a_b", "c"]]).expand([["a", "b"], []]).distinct
+        >>> Tokens.of_lists([["a_b", "c"]]).expand(Tokens.of_lists([["a", "b"], []])).distinct
         ['a', 'b']
         """
-        parts = Tokens.of_lists(replacements)
-        counts = np.bincount(parts.owners, minlength=len(replacements))
+        counts = np.bincount(parts.owners, minlength=len(self.distinct))
         before = np.cumsum(counts) - counts
         repeats = counts[self.numbers]
         starts = np.repeat(before[self.numbers] - (np.cumsum(repeats) - repeats), repeats)
-        return Tokens(np.repeat(self.owners, repeats), parts.numbers[np.arange(len(starts)) + starts], parts.distinct)
+        numbers = parts.numbers[np.arange(len(starts)) + starts]
+        return replace(parts, owners=np.repeat(self.owners, repeats), numbers=numbers)
 
     def terms(self) -> Terms:
         """Return the same occurrences, identified by keys."""
-        return Terms(self.owners, self.numbers, keys_of_strings(self.distinct))
+        return Terms(self.owners, self.numbers, keys_of_strings(self.distinct) if self.keys is None else self.keys)
 
     def lists(self, texts: int) -> list[list[str]]:
         """Return the tokens of each text, for display and tests."""
