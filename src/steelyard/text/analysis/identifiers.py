@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from threading import Lock
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.text.arrays import flat_nonzero
 from steelyard.text.tokenizer.spans import UInt64, keys_of_strings
 from steelyard.text.tokenizer.tokens import Tokens
-from steelyard.types import Int32
+from steelyard.types import Int32, Int64
 
 _CASED = [chr(point) for point in range(0x530)]  # Latin, Greek, Cyrillic
 _UPPER = "".join(letter for letter in _CASED if letter.isupper())
@@ -55,30 +55,39 @@ class Identifiers:
         self._start_anew()
 
     def _start_anew(self) -> None:
-        self._numbers_of: dict[str, list[int]] = {}
-        """The numbers of the terms of each name."""
+        self._row_of: dict[str, int] = {}
+        """The row of each name: its terms are `_numbers[_offsets[row] : _offsets[row + 1]]`."""
+        self._offsets: Int64 = np.zeros(1, dtype=np.int64)
+        self._numbers: Int32 = np.zeros(0, dtype=np.int32)
         self._number_of: dict[str, int] = {}
         self._terms: list[str] = []
         self._keys: UInt64 = np.zeros(0, dtype=np.uint64)
 
     def parts(self, names: Sequence[str]) -> Tokens:
-        """Return the terms of each name: of its parts, and of the whole name. Each name is a text of the tokens."""
+        """Return the terms of distinct names: of the parts of each, and of the whole. Each name is a text of the tokens."""
         with self._lock:  # threads share the numbers
-            self._add(names)
-            lists = list(map(self._numbers_of.__getitem__, names))
-            terms, keys = self._terms, self._keys  # those that another thread adds come after these
-        numbers = np.fromiter(chain.from_iterable(lists), dtype=np.int32)
-        counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        used, numbers = _renumbered(numbers, len(terms))
-        owners = np.repeat(np.arange(len(lists), dtype=np.int32), counts)
-        return Tokens(owners, numbers, list(map(terms.__getitem__, used.tolist())), keys.take(used))
+            rows = self._rows(names)
+            offsets, numbers, terms, keys = self._offsets, self._numbers, self._terms, self._keys
+        counts = offsets[rows + 1] - offsets[rows]
+        owners = np.repeat(np.arange(len(rows), dtype=np.int32), counts)
+        starts = np.repeat(offsets[rows] - (np.cumsum(counts) - counts), counts)
+        used, places = _renumbered(numbers[starts + np.arange(len(starts))], len(keys))
+        return Tokens(owners, places, list(map(terms.__getitem__, used.tolist())), keys.take(used))
 
-    def _add(self, names: Sequence[str]) -> None:
-        new = [name for name in names if name not in self._numbers_of]
-        if len(self._numbers_of) + len(new) > self.LIMIT:
+    def _rows(self, names: Sequence[str]) -> Int64:
+        """Return the row of each name; new ones are added."""
+        rows = np.fromiter(map(self._row_of.get, names, repeat(-1)), dtype=np.int64, count=len(names))
+        new = flat_nonzero(rows < 0)
+        if len(self._row_of) + len(new) > self.LIMIT:
             self._start_anew()
-            new = list(names)
-        parts = list(map(split_identifier, new))
+            new = np.arange(len(names))
+        if len(new):
+            rows[new] = np.arange(len(self._row_of), len(self._row_of) + len(new))
+            self._add([names[place] for place in new.tolist()])
+        return rows
+
+    def _add(self, names: list[str]) -> None:
+        parts = list(map(split_identifier, names))
         distinct = list(dict.fromkeys(chain.from_iterable(parts)))
         stems = self._stem(distinct)
         terms = [term for term in dict.fromkeys(stems) if term and term not in self._number_of]
@@ -86,8 +95,12 @@ class Identifiers:
         self._terms += terms
         self._keys = np.concatenate((self._keys, keys_of_strings(terms)))
         number_of = {part: self._number_of[term] for part, term in zip(distinct, stems, strict=True) if term}
-        for name, split in zip(new, parts, strict=True):
-            self._numbers_of[name] = [number_of[part] for part in split if part in number_of]
+        numbers = [[number_of[part] for part in split if part in number_of] for split in parts]
+        self._row_of |= zip(names, range(len(self._row_of), len(self._row_of) + len(names)), strict=True)
+        ends = np.cumsum(np.fromiter(map(len, numbers), dtype=np.int64, count=len(numbers))) + self._offsets[-1]
+        self._offsets = np.concatenate((self._offsets, ends))
+        added = np.fromiter(chain.from_iterable(numbers), dtype=np.int32)
+        self._numbers = np.concatenate((self._numbers, added))
 
 
 def _renumbered(numbers: Int32, size: int) -> tuple[Int32, Int32]:
