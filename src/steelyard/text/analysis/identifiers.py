@@ -64,7 +64,7 @@ class Identifiers:
         self._keys: UInt64 = np.zeros(0, dtype=np.uint64)
 
     def parts(self, names: Sequence[str]) -> Tokens:
-        """Return the terms of distinct names: of the parts of each, and of the whole. The n-th name is the n-th text."""
+        """Return the terms of distinct names: of their parts, and of the whole. The n-th name is the n-th text."""
         with self._lock:  # threads share the numbers
             rows = self._rows(names)
             offsets, numbers, terms, keys = self._offsets, self._numbers, self._terms, self._keys
