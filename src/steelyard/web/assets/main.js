@@ -52,11 +52,11 @@
 
   S.route = async () => {
     const turn = ++drawing;
-    const main = document.getElementById("main");
+    const main = document.getElementById("main"), address = location.hash;
     try {
       const { boards } = await S.load("index");
       if (!boards.length) return S.replace(main, h("p", { role: "status" }, "There are no results."));
-      const { parts, options } = S.parse(location.hash);
+      const { parts, options } = S.parse(address);
       const [name = "board", slug = boards[0].slug, ...rest] = parts;
       const board = await S.board(slug);
       const content = await view(board, boards, name, rest, options);
@@ -64,6 +64,7 @@
       const place = parts.join("/"), moved = S.place !== undefined && S.place !== place;
       S.place = place;
       draw(main, content, () => tabs(board, boards, name));
+      main.dataset.address = address; // of what is shown: the address changes before the view
       if (moved) {
         scrollTo(0, 0);
         if (document.activeElement === document.body) main.focus({ preventScroll: true });
