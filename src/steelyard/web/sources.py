@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.results import Result, Results
-from steelyard.web.board import Board, slug
+from steelyard.web.board import OTHER_DATA, Board, slug
 from steelyard.web.conclusions import conclusions
 from steelyard.web.contamination import ModelAudit, with_audits
 from steelyard.web.own_results import OwnResults, distinct, from_results, revisions_of
@@ -193,9 +193,10 @@ class PublishedBoard:
         return self._board
 
     def _can_be_tested(self, board: Board) -> bool:
-        """Return whether every model has scores of queries on every task, and so few that a test takes no time."""
+        """Return whether every model has scores of queries on every task and the same data, and few enough of them."""
         whole = all(model.queries == len(board.tasks) for model in board.models)
-        return whole and len(board.cells) == len(board.models) * len(board.tasks) <= MOST_TESTED
+        same = not any(cell.flags & OTHER_DATA for cell in board.cells)
+        return whole and same and len(board.cells) == len(board.models) * len(board.tasks) <= MOST_TESTED
 
     def metrics(self) -> dict[str, list[float | None]]:
         """Return the stored metrics of the board."""

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from steelyard.text.analysis import identifiers
 from steelyard.text.analysis.analyser import stem
 from steelyard.text.analysis.identifiers import Identifiers, split_identifier
 from steelyard.text.tokenizer.spans import keys_of_strings
@@ -21,3 +22,19 @@ def test_terms_of_identifiers_are_the_same_when_names_come_again(limit: int, mon
     assert [one.lists(len(part)) for one, part in zip(tokens, parts, strict=True)] == expected
     assert all((one.keys == keys_of_strings(one.distinct)).all() for one in tokens)
     assert expected[0][0] == ["get", "user", "getus"]
+
+
+def test_an_interrupt_does_not_leave_terms_with_the_numbers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Identifiers(partial(stem, "english"))
+    names.parts(["count"])
+    with monkeypatch.context() as patched:
+        patched.setattr(identifiers, "keys_of_strings", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            names.parts(["getUsers"])
+    tokens = names.parts(["httpServer", "count"])
+    assert tokens.lists(2) == [stem("english", split_identifier("httpServer")), ["count"]]
+    assert tokens.keys is not None and (tokens.keys == keys_of_strings(tokens.distinct)).all()
+
+
+def interrupt(_: object) -> None:
+    raise KeyboardInterrupt

@@ -66,7 +66,13 @@ class Identifiers:
     def parts(self, names: Sequence[str]) -> Tokens:
         """Return the terms of distinct names: of their parts, and of the whole. The n-th name is the n-th text."""
         with self._lock:  # threads share the numbers
-            rows = self._rows(names)
+            known = False
+            try:
+                rows = self._rows(names)
+                known = True
+            finally:
+                if not known:  # an interrupt in between would leave terms with the numbers of others
+                    self._start_anew()
             offsets, numbers, terms, keys = self._offsets, self._numbers, self._terms, self._keys
         counts = offsets[rows + 1] - offsets[rows]
         owners = np.repeat(np.arange(len(rows), dtype=np.int32), counts)
