@@ -145,3 +145,20 @@ def test_parse_bytes_refuses_what_is_not_a_size(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         config.parse_bytes(text)
     assert caught.value.found == text
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"), [(["max"], None), (["3000000"], 3_000_000), (["max", "2000000"], 2_000_000)]
+)
+def test_the_memory_of_a_container_is_its_limit(
+    limits: list[str], expected: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / "missing", *(tmp_path / str(number) for number in range(len(limits)))]
+    for path, limit in zip(paths[1:], limits, strict=True):
+        path.write_text(f"{limit}\n", encoding="ascii")
+    monkeypatch.setattr(config, "CGROUP_LIMITS", [tmp_path / "missing"])
+    machine = config.machine_memory()
+    monkeypatch.setattr(config, "CGROUP_LIMITS", paths)
+    assert config.machine_memory() == (machine if expected is None else expected)
+    if expected is not None:
+        assert config.default_memory() == expected // 4

@@ -30,6 +30,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ HUBS = ("huggingface", "modelscope")
 MISSING_JUDGEMENTS = ("count", "ignore", "error")
 """What to do with judgements of documents that are not in the corpus; the first is the default."""
 FILE = "steelyard.toml"
+CGROUP_LIMITS = [Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory/memory.limit_in_bytes")]
+"""Where Linux keeps the limit of memory of a container, in version 2 and 1 of control groups."""
 PREFIX = "STEELYARD_"
 UNITS = {"": 1, "B": 1, "K": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9, "T": 10**12}
 UNITS |= {"TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -53,12 +56,21 @@ def default_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "steelyard"
 
 
+def machine_memory() -> int | None:
+    """Return the memory of this machine, or of the container that limits it; None if it is not known."""
+    sizes = []
+    for path in CGROUP_LIMITS:
+        with suppress(OSError, ValueError):  # "max": no limit
+            sizes.append(int(path.read_text(encoding="ascii")))
+    with suppress(AttributeError, ValueError, OSError):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(sizes, default=None)
+
+
 def default_memory() -> int:
     """Return a quarter of the memory of this machine, or 2 GB if it is not known."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-    except (AttributeError, ValueError, OSError):
-        return 2 * 10**9
+    size = machine_memory()
+    return 2 * 10**9 if size is None else size // 4
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Plug-ins that raise, exit, return NaN or the wrong shape, or hang: an error record each, and the others go on."""
+"""Plug-ins that raise, exit, hang, leak memory or return nonsense: an error record each, and the others go on."""
 
 from __future__ import annotations
 
@@ -152,3 +152,17 @@ def test_an_encoder_that_waits_forever_is_given_up_without_a_time_limit(tmp_path
     )
     assert bad.error is not None and bad.error.type == "WorkerError"
     assert "no CPU time for 3 seconds" in bad.error.message
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_an_encoder_that_allocates_without_end_is_given_up(tmp_path: Path) -> None:
+    good, bad = evaluate(
+        "dense:cluster_models:leaking?version=1",
+        [task("Mine/one", 20), task("Mine/bad", 20, poison=True)],
+        settings=Settings.load(home=tmp_path / "home"),
+        executor="processes?workers=1&memory=600MB",
+        warn=False,
+    )
+    assert good.done and bad.error is not None and bad.error.type == "WorkerError"
+    assert "more than 0.60 GB" in bad.error.message

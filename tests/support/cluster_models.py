@@ -70,6 +70,18 @@ def hanging(texts: Sequence[str]) -> Float32:
     return letters(texts)
 
 
+def leaking(texts: Sequence[str]) -> Float32:
+    """Encode like `letters`, but keep 60 MB for each batch, and allocate without end for a text with a word."""
+    _leaked.append(np.ones(60_000_000, dtype=np.uint8))
+    while any(POISON in text for text in texts) and len(_leaked) < 100:  # 6 GB at most
+        _leaked.append(np.ones(60_000_000, dtype=np.uint8))
+        time.sleep(0.05)
+    return letters(texts)
+
+
+_leaked: list[object] = []
+
+
 def task(name: str, documents: int, *, poison: bool = False) -> Task:
     """Return a task of texts of about 550 characters, so that 512 of them make a shard."""
     generator = np.random.default_rng([len(name), documents])

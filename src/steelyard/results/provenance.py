@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from steelyard.config import machine_memory
+
 PACKAGES = (
     "numpy",
     "pyarrow",
@@ -58,7 +60,7 @@ def _machine() -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_bytes": _memory(),
+        "memory_bytes": machine_memory(),
         "blas": f"{blas.get('name')} {blas.get('version')}",
     }
 
@@ -70,10 +72,3 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.machine())
-
-
-def _memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on this system
-        return None

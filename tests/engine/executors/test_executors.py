@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cluster_models
+import numpy as np
 import pytest
 from cluster_models import task
 from encoder_parts import Letters
@@ -24,7 +25,9 @@ from steelyard.config import Settings
 from steelyard.encoders.cache.cached_encoder import PART_TEXTS, planned_batches
 from steelyard.engine.batch import load_models
 from steelyard.engine.events import Event, Finished, Planned
+from steelyard.engine.executors import process_watch
 from steelyard.engine.executors.dispatch import ATTEMPTS, Ready
+from steelyard.engine.executors.process_watch import ProcessWatch, Use, uses_of
 from steelyard.engine.executors.processes import ProcessExecutor
 from steelyard.engine.executors.progress_file import ProgressFile
 from steelyard.engine.executors.ray_actors import Request
@@ -117,6 +120,47 @@ def test_a_batch_that_kills_its_worker_is_given_up(tmp_path: Path, logged: Path)
     assert good.done and bad.error is not None and bad.error.type == "WorkerError"
     batches = Counter(line.split()[0] for line in logged.read_text().splitlines() if line.split()[1] != "1")
     assert max(batches.values()) == ATTEMPTS == 3  # also the evaluation does not encode it again
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_a_worker_that_leaks_memory_is_replaced_and_nothing_is_lost(
+    tmp_path: Path, logged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every batch leaks 60 MB: one worker cannot finish, but several can."""
+    monkeypatch.setattr(process_watch, "LOOK_SECONDS", 0.02)
+    leaking = "dense:cluster_models:leaking?version=1"
+    settings = Settings.load(home=tmp_path / "home")
+    results = steelyard.evaluate(leaking, TASKS, settings=settings, executor="processes?workers=1&memory=300MB")
+    assert [result.status for result in results] == ["done", "done"]
+    workers = {line.split()[2] for line in logged.read_text().splitlines()}
+    assert len(workers - {str(os.getpid())}) > 1
+    expected = steelyard.evaluate(LETTERS, TASKS, settings=settings)
+    assert [result.metrics for result in results] == [result.metrics for result in expected]
+
+
+def test_workers_that_fill_the_memory_of_the_machine_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together they hold too much: the largest is stopped, although none has a limit of its own."""
+    uses = {1: Use(1.0, 400), 2: Use(1.0, 501), 3: Use(1.0, 0)}
+    monkeypatch.setattr(process_watch, "machine_memory", lambda: 1000)
+    monkeypatch.setattr(process_watch, "uses_of", lambda pids: {pid: uses[pid] for pid in pids})
+    assert list(ProcessWatch(0, None).problems([1, 2, 3], waiting=[])) == [2]
+    assert ProcessWatch(0, None).problems([1, 3], waiting=[]) == {}
+    assert list(ProcessWatch(0, 450).problems([1, 2], waiting=[])) == [2]
+    assert list(ProcessWatch(0, 300).problems([1, 3], waiting=[])) == [1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_pages_of_files_are_not_memory_of_a_process(tmp_path: Path) -> None:
+    before = uses_of([os.getpid()])[os.getpid()].memory_bytes
+    np.save(tmp_path / "x.npy", np.ones(40_000_000, dtype=np.uint8))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert mapped.sum() == 40_000_000
+    between = uses_of([os.getpid()])[os.getpid()].memory_bytes
+    held = np.ones(40_000_000, dtype=np.uint8)
+    after = uses_of([os.getpid()])[os.getpid()].memory_bytes
+    assert between - before < 20_000_000 < after - between < 60_000_000
+    del held
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from steelyard import __version__
 from steelyard.cli._ui.wording import byte_size
+from steelyard.config import machine_memory
 
 if TYPE_CHECKING:
     import argparse
@@ -64,8 +65,8 @@ def _system() -> Iterator[Finding]:
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Finding("cores", "ok", f"{usable} usable of {os.cpu_count()}")
-    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = machine_memory()
+    if memory is not None:
         few = memory < 4 * 10**9
         yield Finding(
             "memory", "poor" if few else "ok", byte_size(memory), "large sets need 4 GB or more" if few else None

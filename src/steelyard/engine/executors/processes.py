@@ -6,7 +6,6 @@ import importlib
 import os
 import signal
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from itertools import count
 from multiprocessing import connection as connections
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
+from steelyard.config import parse_bytes
 from steelyard.encoders.devices.child_process import (
     blocked_interrupts,
     exit_with_parent,
@@ -25,16 +24,15 @@ from steelyard.encoders.devices.child_process import (
 )
 from steelyard.engine.batch import Failed, attempt
 from steelyard.engine.executors.dispatch import Ended, Ready, Returned, WorkerEvent
+from steelyard.engine.executors.process_watch import ProcessWatch
 from steelyard.engine.executors.shards import Group, Outcome, Shard
 from steelyard.engine.executors.worker import GroupWorker
 from steelyard.options import Options
 from steelyard.results import Failure
 
-OPTIONS = ("workers", "threads", "timeout", "stalled")
+OPTIONS = ("workers", "threads", "timeout", "stalled", "memory")
 STALLED = 1800.0
 """Seconds without CPU time after which a worker that has work counts as hanging."""
-LOOKS = 30
-"""How often the CPU time is looked up within that time."""
 
 
 def cores() -> int:
@@ -47,9 +45,9 @@ class _Child:
     process: Any
     connection: Connection
     busy: bool = True
-    cpu_seconds: float = -1.0
-    since: float = 0.0
-    """When it was last seen with another CPU time."""
+    """Whether it loads models or has a shard."""
+    worked: bool = False
+    """Whether it has had a shard."""
 
 
 class ProcessExecutor:
@@ -63,8 +61,9 @@ class ProcessExecutor:
         self._limit = parsed.whole("workers", cores())
         self._threads = parsed.whole("threads", max(1, cores() // self._limit))
         self.timeout = parsed.number("timeout", None)
-        self._stalled = parsed.number("stalled", STALLED, minimum=0)
-        self._next_look = 0.0
+        memory = parsed.text("memory")
+        stalled = parsed.number("stalled", STALLED, minimum=0)
+        self._watch = ProcessWatch(stalled, None if memory is None else parse_bytes(memory))
         self._children: dict[int, _Child] = {}
         self._numbers = count()
         self._context = get_context("spawn")
@@ -87,7 +86,7 @@ class ProcessExecutor:
     def submit(self, worker: int, shards: Sequence[Shard]) -> None:
         """Send shards to a process; if it has ended, `wait` reports that."""
         child = self._children[worker]
-        child.busy, child.cpu_seconds = True, -1.0
+        child.busy = child.worked = True
         with suppress(OSError):
             child.connection.send(list(shards))
 
@@ -107,25 +106,16 @@ class ProcessExecutor:
             else:
                 self._children[number].busy = False
                 events.append(Ready(number) if message is None else Returned(number, message))
-        return events or self._hanging()
+        return [*events, *self._look()]
 
-    def _hanging(self) -> list[WorkerEvent]:
-        """Return the busy workers that have used no CPU time for long: they wait for something that will not come."""
-        now = time.monotonic()
-        if not self._stalled or now < self._next_look:
-            return []
-        self._next_look = now + self._stalled / LOOKS
-        used = cpu_seconds([child.process.pid for child in self._children.values() if child.busy])
-        events: list[WorkerEvent] = []
-        for number, child in self._children.items():
-            seconds = used.get(child.process.pid)
-            if seconds is None:
-                continue
-            if seconds != child.cpu_seconds:
-                child.cpu_seconds, child.since = seconds, now
-            elif now - child.since > self._stalled:
-                events.append(Ended(number, f"the process used no CPU time for {self._stalled:g} seconds"))
-        return events
+    def _look(self) -> list[WorkerEvent]:
+        """Return the workers that hang or hold too much memory.
+
+        One that has only loaded its models may hold what it wants: it must first be given a shard, and so be tried.
+        """
+        busy = {child.process.pid: number for number, child in self._children.items() if child.busy}
+        idle = {child.process.pid: number for number, child in self._children.items() if child.worked} | busy
+        return [Ended(idle[pid], reason) for pid, reason in self._watch.problems(list(idle), waiting=busy).items()]
 
     def _ending(self, number: int) -> str:
         process = self._children[number].process
@@ -148,30 +138,6 @@ class ProcessExecutor:
             self.stop(number)
 
 
-def cpu_seconds(pids: Sequence[int]) -> dict[int, float]:
-    """Return the CPU time of processes together with the processes that they have started; nothing without /proc.
-
-    >>> import os
-    >>> all(seconds > 0 for seconds in cpu_seconds([os.getpid()]).values())
-    True
-    """
-    parents: dict[int, int] = {}
-    own: dict[int, float] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError, ValueError, IndexError):
-            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            pid = int(path.parent.name)
-            parents[pid], own[pid] = int(fields[1]), sum(map(float, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    used = dict.fromkeys((pid for pid in pids if pid in own), 0.0)
-    for pid, seconds in own.items():
-        ancestor: int | None = pid
-        while ancestor is not None and ancestor not in used:
-            ancestor = parents.get(ancestor)
-        if ancestor is not None:
-            used[ancestor] += seconds
-    return used
-
-
 def _serve(connection: Connection, group: Group, threads: int) -> None:
     """Load the models, then compute shards until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
@@ -190,5 +156,5 @@ def _serve(connection: Connection, group: Group, threads: int) -> None:
 
 
 def from_options(options: Mapping[str, str]) -> ProcessExecutor:
-    """Return the executor with the options of `--executor processes?workers=N&threads=N&timeout=S&stalled=S`."""
+    """Return the executor with the options of `--executor processes?workers=N&memory=SIZE` and so on: `OPTIONS`."""
     return ProcessExecutor(options)
