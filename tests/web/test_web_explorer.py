@@ -43,6 +43,16 @@ def open_view(page: Any, site: str, view: str) -> None:
     page.wait_for_selector("main > *:not(.soft)")
 
 
+@pytest.mark.parametrize(
+    ("board", "over"), [("fruit", "over tasks and queries"), ("variants", "over tasks")], ids=["queries", "tasks only"]
+)
+def test_the_note_names_what_the_interval_of_a_rank_is_over(
+    board: str, over: str, page: Any, explorer_site: str
+) -> None:
+    open_view(page, explorer_site, address("board", board))
+    assert f"a rank are its 95 % interval {over}." in page.locator("main").inner_text()
+
+
 def test_queries_are_listed_hardest_first_and_filtered(page: Any, explorer_site: str) -> None:
     open_view(page, explorer_site, VIEWS[0])
     rows = page.locator("table.grid tbody tr")

@@ -70,6 +70,7 @@
       row.high = quantile(sorted, 0.975);
       row.over = "tasks";
       row.ranks = [quantile(range, 0.025), quantile(range, 0.975)];
+      row.ranksOver = "tasks";
       row.group = group;
       row.tied = group === 1;
     }
@@ -104,9 +105,10 @@
     if (tasks.length < board.tasks.length || weight.some((w) => w !== weight[0])) return;
     const places = new Map(board.places.map((place) => [place.model, place]));
     const ranked = rows.length && rows.every((row) => places.has(row.model)) && rows.length === places.size;
+    const ranksOver = tasks.length > 1 ? "tasks and queries" : "queries";
     for (const row of rows) {
       const place = places.get(row.model);
-      if (ranked) Object.assign(row, { ranks: [place.low, place.high], tied: place.group === 1, group: place.group });
+      if (ranked) Object.assign(row, { ranks: [place.low, place.high], ranksOver, tied: place.group === 1, group: place.group });
       else if (board.tied.length && tasks.length < LEAST_TASKS) row.tied = board.tied.includes(row.model);
     }
   }

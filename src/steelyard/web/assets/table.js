@@ -80,7 +80,7 @@
 
   function rankCell(row) {
     if (!row.rank) return row.variant ? "" : "–";
-    const range = row.ranks && row.ranks[0] !== row.ranks[1] ? h("small", { title: "95 % interval of the rank" }, `${row.ranks[0]}–${row.ranks[1]}`) : null;
+    const range = row.ranks && row.ranks[0] !== row.ranks[1] ? h("small", { title: `95 % interval of the rank over ${row.ranksOver}` }, `${row.ranks[0]}–${row.ranks[1]}`) : null;
     return [h("b", {}, String(row.rank)), row.tied ? h("span", { class: "tie", title: "Cannot be distinguished from the best" }, " ≈") : null, " ", range];
   }
 
@@ -219,9 +219,9 @@
   })), null, 1);
 
   function notes(board, rows) {
-    const over = new Set(rows.map((row) => row.over).filter(Boolean));
+    const over = new Set(rows.map((row) => row.over).filter(Boolean)), uncertain = rows.find((row) => row.ranks);
     return [
-      over.size === 1 && `± is half of a 95 % interval over ${[...over][0]}. `, rows.some((row) => row.ranks) && "Small numbers next to a rank are its 95 % interval. ",
+      over.size === 1 && `± is half of a 95 % interval over ${[...over][0]}. `, uncertain && `Small numbers next to a rank are its 95 % interval over ${uncertain.ranksOver}. `,
       rows.some((row) => row.tied) && "≈ cannot be distinguished from the best. ", rows.some((row) => row.group > 1) && "Lines separate groups of models that cannot be distinguished from the first of the group. ",
       rows.some((row) => row.partial) && "Partial models have no rank: their mean is over the tasks that count. ", board.note,
     ];
