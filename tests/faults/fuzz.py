@@ -5,7 +5,8 @@
     python tests/faults/fuzz.py --seconds 60                   as many cases as fit into a minute of CPU time per reader
 
 A case that does not end in a result or in an error of ours is stored below `corpus`, where the tests replay it. Case
-NUMBER of a seed is always the same input, so a run continues where the recorded one of the same seed has ended.
+NUMBER of a seed is always the same input, so a run continues where the recorded one of the same seed has ended. Seeds
+are short, so mutations repeat: an input that occurred before is counted as a case, but not read again.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ def run(reader: Reader, seed: int, cases: int, seconds: float) -> int:
     findings: set[str] = set()
     begin, used = load_record()["readers"].get(reader.name, {}), 0.0
     done = first = begin["cases"] if begin.get("seed") == seed else 0
+    inputs = {hash(mutate(reader.seeds, seed, number)) for number in range(done)}
+    if done and "distinct" not in begin:
+        store_row(reader.name, distinct=len(inputs))
     while done < cases and used < seconds:
         with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
             known, start = len(findings), time.process_time()
@@ -64,19 +68,26 @@ def run(reader: Reader, seed: int, cases: int, seconds: float) -> int:
                     shortcuts.enter_context(settings_loaded_once())
                 if reader.mutated:
                     shortcuts.enter_context(unchanged_tables_read_once(reader.mutated))
-                count = fuzz(reader, Path(folder), seed, numbers, seconds - used, findings)
+                count = fuzz(reader, Path(folder), seed, numbers, seconds - used, findings, inputs)
             spent = time.process_time() - start
         done, used = done + count, used + spent
-        with changed_record() as record:
-            row = record["readers"].get(reader.name, {}) if done > count else {}
-            record["readers"][reader.name] = {
-                "cases": done,
-                "seed": seed,
-                "seconds": round(row.get("seconds", 0.0) + spent, 1),
-                "findings": row.get("findings", 0) + len(findings) - known,
-            }
+        row = load_record()["readers"].get(reader.name, {}) if done > count else {}
+        store_row(
+            reader.name,
+            cases=done,
+            distinct=len(inputs),
+            seed=seed,
+            seconds=round(row.get("seconds", 0.0) + spent, 1),
+            findings=row.get("findings", 0) + len(findings) - known,
+        )
     print(f"{reader.name}: {done - first} cases in {used:.1f} CPU s, {len(findings)} findings", flush=True)
     return len(findings)
+
+
+def store_row(name: str, **values: float) -> None:
+    """Change the row of a reader in the record."""
+    with changed_record() as record:
+        record["readers"][name] = record["readers"].get(name, {}) | values
 
 
 @contextmanager
@@ -135,14 +146,19 @@ def scan_yaml_in_linear_time() -> None:
     Scanner.stale_possible_simple_keys = stale_possible_simple_keys
 
 
-def fuzz(reader: Reader, folder: Path, seed: int, numbers: range, seconds: float, findings: set[str]) -> int:
-    """Run cases until the numbers or the CPU seconds are used up; return how many, and add the findings."""
+def fuzz(
+    reader: Reader, folder: Path, seed: int, numbers: range, seconds: float, findings: set[str], inputs: set[int]
+) -> int:
+    """Run cases until the numbers or the CPU seconds are used up; return how many, and add findings and inputs."""
     start, done = time.process_time(), 0
     for number in numbers:
-        if time.process_time() - start > seconds:
+        if done % 100 == 0 and time.process_time() - start > seconds:  # reading the clock takes as long as a small case
             break
         data = mutate(reader.seeds, seed, number)
         done += 1
+        if hash(data) in inputs:
+            continue
+        inputs.add(hash(data))
         try:
             reader.survives(folder, data)
         except Exception as error:  # noqa: BLE001  (every kind is a finding)

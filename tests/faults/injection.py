@@ -60,6 +60,8 @@ def count_into(path):
     sys.addaudithook(lambda event, arguments: done.append(event) if is_operation(event, arguments) else None)
 """
 """Code for the process itself: what it does to files, and a kill at the n-th of these operations."""
+PAGE = 4096
+"""Bytes by which a file system in memory grows."""
 SKIPPED = (".html", ".svg", ".log", ".lock", ".duckdb", ".wal")
 """Outputs that hold dates or pages of a database; what they are made from is compared."""
 
@@ -230,10 +232,10 @@ def stable(value: object) -> object:
 
 
 @contextmanager
-def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+def small_disk(folder: Path, size_bytes: int) -> Iterator[Path]:
     """Mount a file system in memory of that size."""
     folder.mkdir()
-    size = f"size={kilobytes}k"
+    size = f"size={size_bytes}"
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True, capture_output=True)
     try:
         yield folder
@@ -248,7 +250,7 @@ def remount(folder: Path, options: str) -> None:
 def can_mount(root: Path) -> bool:
     """Return whether a small disk can be mounted here."""
     try:
-        with small_disk(root / "probe", 64):
+        with small_disk(root / "probe", 2**16):
             return True
     except (OSError, subprocess.CalledProcessError):
         return False
@@ -334,25 +336,22 @@ class Suite:
         return 2
 
     def full_disk(self, steps: int) -> int:
-        """Let the disk be full at one size after the other, then give it room."""
-        needed = sum(
-            path.stat().st_size for path in self.bench.root.glob(f"{self.command.name}-1/**/*") if path.is_file()
-        )
-        done = 0
-        for step in range(steps):
-            kilobytes = max(4, int(needed / 1024 * (step + 0.5) / steps))
-            with small_disk(self.bench.root / f"disk-{self.command.name}-{step}", kilobytes) as disk:
+        """Let the disk be full at one size after the other, each page of it at most once; then give it room."""
+        outputs = [path for path in self.bench.root.glob(f"{self.command.name}-1/**/*") if path.is_file()]
+        pages = sum(-(-path.stat().st_size // PAGE) for path in outputs)
+        sizes = sorted({1 + int(pages * (step + 0.5) / steps) for step in range(steps)})
+        for size in sizes:
+            with small_disk(self.bench.root / f"disk-{self.command.name}-{size}", size * PAGE) as disk:
                 self.bench.finish(self.bench.start(self.command, disk))
-                self.bench.check_whole(self.command, disk, "full disk")
-                remount(disk, f"size={needed // 1024 * 4 + 65536}k")
+                self.bench.check_whole(self.command, disk, f"full disk of {size} pages")
+                remount(disk, f"size={4 * pages * PAGE + 2**26}")
                 found = self.bench.undisturbed(self.command, disk)
-                self.bench.check_equal(self.command, f"full disk of {kilobytes} kB", found, self.expected)
-                done += 1
-        return done
+                self.bench.check_equal(self.command, f"full disk of {size} pages", found, self.expected)
+        return len(sizes)
 
     def read_only_disk(self) -> int:
         """Make the disk read-only: a clear error, and a rerun that works once it can be written."""
-        with small_disk(self.bench.root / f"disk-{self.command.name}-ro", 262_144) as disk:
+        with small_disk(self.bench.root / f"disk-{self.command.name}-ro", 2**28) as disk:
             remount(disk, "ro")
             code, errors = self.bench.finish(self.bench.start(self.command, disk))
             if code == 0 or not errors.strip():
@@ -422,7 +421,7 @@ def inject(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=40, help="kills of each command")
-    parser.add_argument("--disks", type=int, default=8, help="sizes of a full disk for each command")
+    parser.add_argument("--disks", type=int, default=8, help="sizes of a full disk for each command; 10000: every page")
     parser.add_argument("--seed", type=int, default=1, help="seed of the moments")
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     parser.add_argument("--page", type=Path, help="a docs page to write the table into")

@@ -33,13 +33,13 @@ def test_the_page_shows_what_was_recorded(tmp_path: Path) -> None:
     with page.open("a") as file:
         file.write("<!-- atheris -->\n<!-- end of atheris -->\nc\n<!-- mutants -->\n<!-- end of mutants -->\n")
     fault = {"count": 3, "problems": 1, "seed": 7}
-    reader = {"cases": 2000, "seed": 5, "seconds": 4.0, "findings": 0}
+    reader = {"cases": 2000, "distinct": 1500, "seed": 5, "seconds": 4.0, "findings": 0}
     mutants = {"seed": 1, "mutants": 15, "equivalent": 1, "killed": 13, "survived": ["0 -> 1 in x = 0"]}
     record = {"injection": {"run": {"kill -9": fault}}, "readers": {"csv": reader}, "atheris": {}}
     write_page(page, {**record, "mutants": {"a/b.py": mutants}})
     lines = page.read_text().splitlines()
     assert "| run | 3 | 1 |" in lines and "| all | 3 | 1 |" in lines and "old" not in lines
-    assert "| csv | 2,000 | 5 | 4 | 500 | 0 | 33 |" in lines
+    assert "| csv | 2,000 | 1,500 | 5 | 4 | 500 | 0 |" in lines
     assert "| a/b.py | 15 | 1 | 13 | `0 -> 1 in x = 0` |" in lines and any("13 of 14" in line for line in lines)
     assert [line for line in lines if line in ("a", "b", "c")] == ["a", "b", "c"]
 

@@ -154,6 +154,15 @@ def test_a_wrong_article_of_squad_is_named(tmp_path, paragraphs):
     assert (error.value.row, error.value.field) == (2, "row")
 
 
+def test_half_of_a_surrogate_pair_in_squad_is_an_error(tmp_path):
+    questions = [{"question": "Which river?"}]
+    articles = [{"paragraphs": [{"context": text, "qas": questions}]} for text in ("The Nile", "The Rhine \ud83d")]
+    (tmp_path / "squad.json").write_text(json.dumps({"data": articles}), encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        load_task(str(tmp_path / "squad.json"))
+    assert (error.value.row, error.value.field) == (2, "encoding")
+
+
 def test_squad(tmp_path):
     asked = [{"id": "1", "question": "How long?"}, {"id": "2", "question": "Why?", "is_impossible": True}]
     articles = [

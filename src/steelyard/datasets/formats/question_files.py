@@ -26,7 +26,7 @@ from steelyard.datasets.formats.task_files import TaskFiles, TaskLocation
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENT_ID, DOCUMENTS, JUDGEMENTS, QUERIES, QUERY_ID, Field, Role
 from steelyard.datasets.tables.files import format_of, plain_name, read_bytes, translated
-from steelyard.datasets.tables.jsonlines import without_halves
+from steelyard.datasets.tables.jsonlines import HALF_FOUND, HALF_REMEDY, without_halves
 from steelyard.datasets.tables.tabular import Named, Table, read_table
 from steelyard.types import Task, TaskInfo
 
@@ -340,6 +340,7 @@ def squad_rows(content: bytes, name: str, report: Report) -> pa.Table | None:
     rows: list[dict[str, str]] = []
     unanswerable = 0
     wrong: dict[int, str] = {}
+    halves: list[int] = []
     for number, article in enumerate(articles, 1):
         for paragraph, question in _squad_questions(article, wrong, number):
             if question.get("is_impossible"):
@@ -350,10 +351,13 @@ def squad_rows(content: bytes, name: str, report: Report) -> pa.Table | None:
             row |= {"title": article["title"]} if article.get("title") else {}
             if all(isinstance(text, str) for text in row.values()):
                 rows.append(without_halves(row))
+                halves += [number] if rows[-1] != row else []
             else:
                 wrong.setdefault(number, f"the article must have texts for question, context and title, got {row!r}")
     if wrong:
         report.add("row", name, next(iter(wrong.values())), wrong, remedy="write the file as SQuAD does")
+    if halves:
+        report.add("encoding", name, HALF_FOUND, sorted(set(halves)), remedy=HALF_REMEDY)
     if unanswerable:
         many = "question is" if unanswerable == 1 else "questions are"
         report.add("pairs", name, f"{unanswerable:,} {many} marked as impossible, and not part of the task")

@@ -9,6 +9,7 @@ role (`id text`; `query document grade`; trec_eval's `query 0 document grade`). 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,9 @@ def read_delimited(path: Path, name: str, role: Role, report: Report, *, comma: 
         report.add(
             "columns", name, f"no column for {missing}; the first line is {_shown(first, delimiter)}", remedy=remedy
         )
+        return None
+    if header and not re.search(rb"[\r\n]", head):  # Arrow cannot skip a line that does not end
+        report.add("nothing-there", name, f"the table has no {role.name}")
         return None
     if not header:
         shown = ", ".join(field or "(skipped)" for field in fields)

@@ -21,7 +21,7 @@ import numpy as np
 
 from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENT_ID, JUDGEMENTS, QUERY_ID, Field, Role
-from steelyard.datasets.tables.files import first_line
+from steelyard.datasets.tables.files import first_line, header_line
 from steelyard.errors import DataError
 from steelyard.files import read_parquet
 
@@ -190,7 +190,7 @@ def _under_heading(path: Path, data: bytes, role: Role) -> dict[str, Any] | None
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    line = data.lstrip(b"\n").partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+    line = header_line(data.lstrip(b"\n").partition(b"\n")[0])
     mark = "\t" if "\t" in line else ","
     names = next(csv.reader([line], delimiter=mark), [])
     if role.missing(role.match(names)):
