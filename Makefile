@@ -7,7 +7,7 @@ CASES ?= 100000
 # Without compiled files, pytest rewrites every assertion in each worker, and each command of a test compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check lint types contracts tests shuffle faults mutants cpus browser shells docs site lowest bench lock audit sbom clean
+.PHONY: help demo test check lint types contracts tests shuffle faults mutants cpus browser shells slurm docs site lowest bench lock audit sbom clean
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -46,10 +46,10 @@ types: .venv/dev ## Check types with mypy, strict
 contracts: .venv/dev ## Check which package may import which
 	$(BIN)/lint-imports
 
-tests: .venv/dev browser shells ## Run all tests and doctests; no network
+tests: .venv/dev browser shells slurm ## Run all tests and doctests; no network
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
-shuffle: .venv/dev browser shells ## Run all tests in random order: make shuffle SEED=3
+shuffle: .venv/dev browser shells slurm ## Run all tests in random order: make shuffle SEED=3
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -p pytest_randomly --randomly-seed=$(SEED)
 
 faults: .venv/dev ## Inject faults into whole commands, then fuzz every reader with 100,000 cases: make faults CASES=1000000
@@ -71,6 +71,12 @@ shells: ## Install zsh and fish, in which the tests try the completion of comman
 	@{ command -v zsh && command -v fish; } >/dev/null || \
 	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq zsh fish >/dev/null; } || \
 	  { echo "The tests complete commands in zsh and fish. Install them (apt-get install zsh fish, as root) and try again."; exit 1; }
+
+slurm: ## Install Slurm, of which the tests start a cluster on loopback; elsewhere than on Debian these tests are skipped
+	@PATH="$$PATH:/usr/sbin"; { command -v slurmctld && command -v slurmd && command -v munged && command -v sbatch; } >/dev/null || \
+	  { command -v apt-get >/dev/null && apt-get update -qq && \
+	    apt-get install -y -qq --no-install-recommends slurmctld slurmd slurm-client munge >/dev/null; } || \
+	  echo "Slurm could not be installed (apt-get install slurmctld slurmd slurm-client munge, as root): its tests are skipped."
 
 docs: .venv/dev ## Write the generated pages of docs/ again, then build the site
 	$(BIN)/python docs/generate.py

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from page import load_record, save_record, write_page
+from page import changed_record, write_page
 
 WORDS = ["river", "mountain", "ocean", "forest", "desert", "island", "valley", "glacier", "volcano", "canyon", "lagoon"]
 VOLATILE = re.compile(
@@ -428,11 +428,10 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steelyard-faults-") as folder:
         table, bench = inject(arguments.only, arguments.kills, arguments.disks, Path(folder), seed=arguments.seed)
-    record = load_record()
-    for name, row in table.items():
-        record["injection"].setdefault(name, {}).update(row)
     if arguments.page:
-        save_record(record)
+        with changed_record() as record:  # fuzzing may store its counts meanwhile
+            for name, row in table.items():
+                record["injection"].setdefault(name, {}).update(row)
         write_page(arguments.page, record)
     print(f"{bench.runs} runs, {len(bench.problems)} problems")
     return int(bool(bench.problems))

@@ -34,9 +34,11 @@ SLOW_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker has loaded its models."""
+    """A worker can be given shards."""
 
     worker: int
+    loaded: bool = True
+    """Whether it has loaded its models; if not, it does so with its first shards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,8 @@ class Ended:
 
     worker: int
     reason: str
+    loaded: bool = True
+    """Whether it could load its models, as far as it was ready."""
 
 
 WorkerEvent = Ready | Returned | Ended
@@ -200,6 +204,7 @@ class Dispatcher:
             if not worker.ready or worker.works:
                 continue
             works = list(islice(self._ready_works(worker), self._executor.shards_per_call))
+            works = [work for work in works if work.attempts][:1] or works  # alone, to see which of them ends a worker
             for work in works:
                 self._waiting.remove(work)
             works = works or self._slow_works(worker)
@@ -239,12 +244,15 @@ class Dispatcher:
         if worker is None:  # stopped meanwhile
             return
         match event:
-            case Ready():
+            case Ready(_, loaded):
                 worker.ready = True
-                self._failed_starts[worker.group] = 0
+                if loaded:
+                    self._failed_starts[worker.group] = 0
             case Returned(_, outcomes):
+                self._failed_starts[worker.group] = 0
                 yield from self._returned(worker, outcomes)
-            case Ended(number, reason):
+            case Ended(number, reason, loaded):
+                self._failed_starts[worker.group] += not (worker.ready and loaded)
                 yield from self._ended(number, worker, reason)
 
     def _returned(self, worker: _Worker, outcomes: Sequence[Outcome]) -> Iterator[Outcome]:
@@ -263,8 +271,6 @@ class Dispatcher:
 
     def _ended(self, number: int, worker: _Worker, reason: str) -> Iterator[Outcome]:
         self._remove(number)
-        if not worker.ready:
-            self._failed_starts[worker.group] += 1
         for work in worker.works:
             if work.shard.id not in self._unfinished or self._holders(work):
                 continue
