@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -385,11 +385,18 @@ class Suite:
 
 
 def inject(
-    names: list[str], kills: int, disks: int, root: Path, *, seed: int = 1, few: bool = False
+    names: list[str],
+    kills: int,
+    disks: int,
+    root: Path,
+    *,
+    seed: int = 1,
+    few: bool = False,
+    only: Collection[str] = (),
 ) -> tuple[dict[str, dict[str, dict[str, int]]], Bench]:
     """Inject every fault into the commands; return how many of each, and the bench with its problems.
 
-    `few` leaves out four processes and clocks that jump.
+    `few` leaves out four processes and clocks that jump; `only` names the faults to inject (default: all).
     """
     bench = Bench(make_data(root / "data"), root, seed)
     mounts = can_mount(root)
@@ -410,6 +417,8 @@ def inject(
             faults["read-only disk"] = suite.read_only_disk
         table[name] = {}
         for fault, work in faults.items():
+            if only and fault not in only:
+                continue
             before = len(bench.problems)
             count = work()
             row = {"count": count, "problems": len(bench.problems) - before, "seed": seed}
@@ -424,10 +433,18 @@ def main() -> int:
     parser.add_argument("--disks", type=int, default=8, help="sizes of a full disk for each command; 10000: every page")
     parser.add_argument("--seed", type=int, default=1, help="seed of the moments")
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
+    parser.add_argument("--faults", nargs="+", metavar="FAULT", default=[], help="faults of the table (default: all)")
     parser.add_argument("--page", type=Path, help="a docs page to write the table into")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steelyard-faults-") as folder:
-        table, bench = inject(arguments.only, arguments.kills, arguments.disks, Path(folder), seed=arguments.seed)
+        table, bench = inject(
+            arguments.only,
+            arguments.kills,
+            arguments.disks,
+            Path(folder),
+            seed=arguments.seed,
+            only=arguments.faults,
+        )
     if arguments.page:
         with changed_record() as record:  # fuzzing may store its counts meanwhile
             for name, row in table.items():

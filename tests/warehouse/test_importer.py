@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from result_files import model_meta, mteb_result, write_json, write_repository
 
-from steelyard.errors import DataError, MissingPart, UsageError
+from steelyard.errors import DataError, MissingPart, ResultError, UsageError
 from steelyard.warehouse import connect, import_results, importer, query
+from steelyard.warehouse.query import closing, load_duckdb
 
 pytest.importorskip("duckdb", reason="the dev group installs it")
 
@@ -285,3 +286,10 @@ def test_a_missing_duckdb_is_an_error_before_anything_is_written(
     with pytest.raises(MissingPart):
         import_results([repository], tmp_path / "w")
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_below_duckdb_is_an_error_of_ours() -> None:
+    with pytest.raises(ResultError) as caught, closing(load_duckdb().connect(":memory:")) as connection:
+        connection.execute("COPY (SELECT range FROM range(100000)) TO '/dev/full' (FORMAT parquet)")
+    assert "{" not in caught.value.message

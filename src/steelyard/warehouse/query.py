@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import DataError, MissingPart, UsageError
+from steelyard.errors import DataError, MissingPart, ResultError, UsageError
 from steelyard.warehouse.manifest import FILE, Manifest, WarehouseFolder
 from steelyard.warehouse.tables import FACTS
 
@@ -70,15 +71,29 @@ def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Any
 
 @contextmanager
 def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Close the connection at the end. DuckDB turns a KeyboardInterrupt inside a query into an error of its own."""
+    """Close the connection at the end. DuckDB turns a KeyboardInterrupt and a full disk into errors of its own."""
     try:
         yield connection
     except RuntimeError as error:
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from error
         raise
+    except load_duckdb().IOException as error:
+        raise ResultError(f"the warehouse cannot be read or written: {_reason(str(error))}") from error
     finally:
         connection.close()
+
+
+def _reason(message: str) -> str:
+    """Return the reason in a message of DuckDB, which may be in JSON after a sentence.
+
+    >>> _reason('IO Error: Async write failed: {"exception_type":"IO","exception_message":"No space left on device"}')
+    'No space left on device'
+    """
+    line = message.splitlines()[0]
+    with suppress(ValueError, KeyError):
+        return str(json.loads(line[line.index("{") :])["exception_message"])
+    return line
 
 
 def _check_read_only(duckdb: Any, connection: duckdb.DuckDBPyConnection, sql: str) -> None:

@@ -19,7 +19,7 @@ from steelyard.datasets.problems import Report
 from steelyard.datasets.tables.columns import DOCUMENTS, JUDGEMENTS, QUERIES
 from steelyard.datasets.tables.convert import TEXT, seconds
 from steelyard.datasets.tables.tabular import Table
-from steelyard.errors import UsageError
+from steelyard.errors import DataError, UsageError
 from steelyard.types import Int64, TaskInfo, join_title
 
 
@@ -101,6 +101,8 @@ def _document_ids(log: Table) -> list[str]:
     if "document" in log:
         ids: list[str] = log["document"].to_pylist()
         return ids
+    if "text" not in log:  # its values are all missing
+        raise DataError("no row has the id or the text of its document", path=log.name, field="document")
     titles = log["title"].to_pylist() if "title" in log else [""] * len(log)
     known: dict[tuple[str, str], str] = {}
     for pair in zip(titles, log["text"].to_pylist(), strict=True):
