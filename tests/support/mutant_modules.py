@@ -34,6 +34,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "stats/randomisation.py": ("stats/test_randomisation.py", "stats/test_stats.py"),
     "stats/group_means.py": ("stats/test_randomisation.py", "stats/test_ranks.py", "comparison/test_compare_models.py"),
     "vectors/topk.py": (*VECTORS, "vectors/test_variants.py"),
+    "vectors/exact_index.py": ("vectors/test_variants.py", *VECTORS),
     "vectors/quantise.py": ("vectors/test_variants.py", "vectors/test_variants_parity.py", *VECTORS),
     "vectors/maxsim.py": ("retrievers/test_late.py", "vectors/test_mapped.py"),
     "vectors/sparse.py": ("retrievers/test_sparse.py", "vectors/test_mapped.py"),
@@ -163,11 +164,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "0.0 -> 1.0",
     ): "scores below 1 are rounded as those of 1 are: the slack covers it",
     (
-        "stats/randomisation.py",
-        "map_slices(add, sums.shape[1], small=True)",
-        "True -> False",
-    ): "the number of threads changes no sum",
-    (
         "stats/group_means.py",
         "columns = generator.integers(0, draws, draws * tasks) + chosen[order].astype(np.int64) * draws",
         "0 -> 1",
@@ -228,7 +224,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "1 -> 2",
     ): "more queries at a time, which takes more memory; tests search in blocks of many sizes",
     (
-        "vectors/topk.py",
+        "vectors/exact_index.py",
         "step = max(1, BLOCK_SCORES // max(1, len(self.vectors)))",
         "1 -> 2",
     ): "only the number of queries that are compared at a time changes",

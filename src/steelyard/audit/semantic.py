@@ -24,6 +24,7 @@ from steelyard.audit.lexical.normal_form import Bools
 from steelyard.audit.match_log import Evidence
 from steelyard.errors import ModelError
 from steelyard.types import Float32, Float64, Int64
+from steelyard.vectors.threads import single_threaded_blas
 
 if TYPE_CHECKING:
     from steelyard.audit.training_data import Batch
@@ -98,7 +99,8 @@ class SemanticIndex:
         generator = np.random.default_rng(crc32(texts[0].encode("utf-8", "replace")) + len(texts))
         step = max(1, ENTRIES // max(1, len(self.vectors)))
         for start in range(0, len(vectors), step):
-            similarities = self.vectors @ vectors[start : start + step].T
+            with single_threaded_blas():  # the scan has threads, and the bits do not depend on their number
+                similarities = self.vectors @ vectors[start : start + step].T
             around.append(_top(similarities.T, NEIGHBOURS)[0])
             rows, columns = (generator.integers(0, count, RANDOM) for count in similarities.shape)
             drawn.append((rows, similarities[rows, columns], columns + start))

@@ -186,7 +186,7 @@ def _add_product(sums: Float64, part: Float64, signs: Float64, *, first: bool) -
         else:
             sums[: len(part), columns] += part @ signs[:, columns]
 
-    map_slices(add, sums.shape[1], small=True)
+    map_slices(add, sums.shape[1])
 
 
 def _add_looked_up(sums: Float64, part: Float64, octets: npt.NDArray[np.uint8], *, first: bool) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels, label_codes
-from steelyard.tasks.fitting import SEED, fitted_by, sklearn
+from steelyard.tasks.fitting import SEED, fitted_by, one_thread, sklearn
 from steelyard.tasks.resampling import described, interval_of, resampled_counts
 from steelyard.tasks.sample_scores import Profile, SampleScores, main_metric
 from steelyard.types import Float32, Float64, Int64, Interval
@@ -122,10 +122,11 @@ def _predict(training: Float32, labels: Int64, tests: Float32) -> tuple[Int64, b
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(max_iter=MAX_ITERATIONS, random_state=SEED)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # noted in the result
         model.fit(training, labels)
-    return np.asarray(model.predict(tests), dtype=np.int64), bool(np.max(model.n_iter_) < MAX_ITERATIONS)
+        predicted = model.predict(tests)
+    return np.asarray(predicted, dtype=np.int64), bool(np.max(model.n_iter_) < MAX_ITERATIONS)
 
 
 def _experiment(

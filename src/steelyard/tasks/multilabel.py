@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from steelyard.errors import DataError
 from steelyard.results import QueryScores
-from steelyard.tasks.fitting import SEED, fitted_by, sklearn
+from steelyard.tasks.fitting import SEED, fitted_by, one_thread, sklearn
 from steelyard.tasks.resampling import described, mean_intervals
 from steelyard.tasks.sample_scores import SampleScores, main_metric
 from steelyard.types import Float32, Float64
@@ -105,8 +105,10 @@ def _predict(training: Float32, labels: Indicators, tests: Float32) -> Indicator
     from sklearn.neighbors import KNeighborsClassifier
 
     model: Any = KNeighborsClassifier(n_neighbors=NEIGHBOURS)
-    model.fit(training, labels)
-    return np.asarray(model.predict(tests), dtype=np.int64).reshape(len(tests), -1)
+    with one_thread():
+        model.fit(training, labels)
+        predicted = model.predict(tests)
+    return np.asarray(predicted, dtype=np.int64).reshape(len(tests), -1)
 
 
 def _scores(gold: Indicators, predicted: Indicators) -> dict[str, float]:

@@ -19,6 +19,7 @@ import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from steelyard.errors import ModelError, UsageError
 from steelyard.types import Float32, Float64, Int64, Run
 from steelyard.vectors.mapped import is_mapped, release
 from steelyard.vectors.ragged import offsets_of, ragged_indices
+from steelyard.vectors.threads import single_threaded_blas, thread_pool
 from steelyard.vectors.topk import normalised, top_k_of_matches
 
 SIMILARITIES = ("maxsim", "meanmaxsim")
@@ -35,7 +37,8 @@ HEAD = struct.Struct("<I")
 
 QUERY_TOKENS = 1024
 DOCUMENT_TOKENS = 4096
-"""Document tokens compared at a time: 16 MB of inner products."""
+"""Document tokens that a thread compares at a time: 16 MB of inner products."""
+MAX_THREADS = 16
 RELEASE_TEXTS = 4096
 """Texts whose vectors are read before the memory of a mapped matrix is dropped."""
 BOARD = 1 << 23
@@ -204,16 +207,27 @@ class MaxSim:
     def _scores(self, queries: TokenVectors, similarity: str) -> Float32:
         """Return MaxSim of queries and documents that all have tokens."""
         scores = np.empty((len(queries), len(self._filled)), dtype=np.float32)
-        first = 0
-        while first < len(self._filled):
-            end = self._starts[first] + DOCUMENT_TOKENS
-            last = max(first + 1, int(np.searchsorted(self._ends, end, side="right")))
-            peaks = self._peaks(queries.matrix, first, last)
-            scores[:, first:last] = np.add.reduceat(peaks, queries.offsets[:-1], axis=0)
-            first = last
+        starts = self._block_starts()
+
+        def fill(blocks: slice) -> None:
+            for first, last in pairwise(starts[blocks.start : blocks.stop + 1]):
+                peaks = self._peaks(queries.matrix, first, last)
+                scores[:, first:last] = np.add.reduceat(peaks, queries.offsets[:-1], axis=0)
+
+        with thread_pool(MAX_THREADS) as map_slices:  # BLAS with several threads would round differently
+            map_slices(fill, len(starts) - 1, 1)
         if similarity == "meanmaxsim":
             scores /= queries.counts[:, None].astype(np.float32)
         return scores
+
+    def _block_starts(self) -> list[int]:
+        """Return the first document of each block of bounded size, and the end of the last one."""
+        starts = [0]
+        while starts[-1] < len(self._filled):
+            first = starts[-1]
+            end = self._starts[first] + DOCUMENT_TOKENS
+            starts.append(max(first + 1, int(np.searchsorted(self._ends, end, side="right"))))
+        return starts
 
     def _peaks(self, tokens: Float32, first: int, last: int) -> Float32:
         """Return, for each query token, its largest product with each document from `first` to before `last`."""
@@ -273,7 +287,9 @@ def _pool(vectors: Float32, factor: float, protected: int) -> Float32:
     head, rest = vectors[:protected], vectors[protected:]
     clusters = max(int(len(rest) // factor), 1)
     if clusters < len(rest):
-        labels = ward_clusters(np.clip(1 - rest.astype(np.float64) @ rest.T.astype(np.float64), 0, 2), clusters)
+        with single_threaded_blas():
+            cosines = rest.astype(np.float64) @ rest.T.astype(np.float64)
+        labels = ward_clusters(np.clip(1 - cosines, 0, 2), clusters)
         order = np.argsort(labels, kind="stable")
         starts = np.searchsorted(labels[order], np.arange(clusters))
         means = np.add.reduceat(rest[order], starts, axis=0) / np.bincount(labels)[:, None].astype(np.float32)

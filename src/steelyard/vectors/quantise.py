@@ -17,6 +17,7 @@ import numpy.typing as npt
 from steelyard.types import Float32
 from steelyard.vectors.duplicate_rows import DuplicateRows
 from steelyard.vectors.similarity import Similarity
+from steelyard.vectors.threads import single_threaded_blas
 from steelyard.vectors.topk import Documents, Matrix
 
 SAMPLE = 10_000
@@ -195,7 +196,8 @@ class Int8Codes(_CodeMatrix):
 
     def prepare_queries(self, queries: Float32) -> Float32:
         """Multiply the query by the steps, and add a column with the score of code 0 in every dimension."""
-        offset = queries @ (self.lowest - np.float32(LOWEST) * self.step)
+        with single_threaded_blas():  # its bits do not depend on the number of threads
+            offset = queries @ (self.lowest - np.float32(LOWEST) * self.step)
         return np.concatenate([queries * self.step, offset[:, None]], axis=1)
 
     def decode_block(self, start: int, stop: int) -> Float32:

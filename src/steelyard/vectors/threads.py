@@ -24,33 +24,30 @@ MapSlices = Callable[[Callable[[slice], Any], int, int], list[Any]]
 """Applies a function to slices of so many items, none longer than the last number, and returns the results."""
 
 MIN_ITEMS = 32
-"""The least number of items per thread: a product of fewer rows is better divided by BLAS."""
+"""The least number of items per thread."""
 SLICES_MULTIPLE = 4
 """The number of slices is a multiple of this, so that two or four threads finish together."""
 
 
-def map_slices(
-    work: Callable[[slice], Result], items: int, *, limit: int | None = None, small: bool = False
-) -> list[Result]:
+def map_slices(work: Callable[[slice], Result], items: int) -> list[Result]:
     """Return what `work` returns for each slice of the items, in order, with one thread per core.
 
-    At most `limit` items are processed at a time. A few items stay in one slice, and BLAS divides their products unless
-    these are `small`: then its threads would spin for longer than the products take.
+    The slices depend on the number of threads, so this is for exact work only: a matrix product is rounded differently
+    in another slice. `thread_pool` is for those. A few items stay in one slice.
 
-    >>> sum(map_slices(lambda part: sum(range(1000)[part]), 1000, limit=300))
+    >>> sum(map_slices(lambda part: sum(range(1000)[part]), 1000))
     499500
     """
-    limit = limit or max(1, items)
     with single_threaded_blas() as threads:
-        if threads > 1 and min(items, limit) >= threads * MIN_ITEMS:
-            step = -(-items // threads) if items <= limit else limit // threads
-            return _map_in_threads(work, _slices(items, step), threads)
-        if small:
-            return [work(part) for part in _slices(items, limit)]
-    return [work(part) for part in _slices(items, limit)]
+        if threads > 1 and items >= threads * MIN_ITEMS:
+            with ThreadPoolExecutor(threads - 1) as pool:
+                return _shared(work, _slices(items, -(-items // threads)), pool, threads)
+        return [work(part) for part in _slices(items, max(1, items))]
 
 
-def _map_in_threads(work: Callable[[slice], Result], slices: Sequence[slice], threads: int) -> list[Result]:
+def _shared(
+    work: Callable[[slice], Result], slices: Sequence[slice], pool: ThreadPoolExecutor, threads: int
+) -> list[Result]:
     """Map in so many threads, of which the caller's is one: a sleeping caller would be woken late."""
     waiting = deque(enumerate(slices))
     results: dict[int, Result] = {}
@@ -63,14 +60,13 @@ def _map_in_threads(work: Callable[[slice], Result], slices: Sequence[slice], th
                 return
             results[number] = work(part)
 
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(take) for _ in range(threads - 1)]
-        try:
-            take()
-        finally:
-            waiting.clear()  # after an error or an interrupt the rest is not needed
-        for other in others:
-            other.result()
+    others = [pool.submit(take) for _ in range(min(threads, len(slices)) - 1)]
+    try:
+        take()
+    finally:
+        waiting.clear()  # after an error or an interrupt the rest is not needed
+    for other in others:
+        other.result()
     return [results[number] for number in range(len(slices))]
 
 
@@ -78,18 +74,19 @@ def _map_in_threads(work: Callable[[slice], Result], slices: Sequence[slice], th
 def thread_pool(limit: int) -> Iterator[MapSlices]:
     """Limit BLAS to one thread, and return a function that maps slices in at most `limit` threads, many times.
 
+    The slices are the same with any number of threads, and so are the bits of what is computed.
+
     >>> with thread_pool(8) as map_parts:
     ...     sum(map_parts(lambda part: sum(range(1000)[part]), 1000, 300))
     499500
     """
-    with single_threaded_blas() as threads, ThreadPoolExecutor(min(threads, limit)) as pool:
-
-        def map_parts(work: Callable[[slice], Any], items: int, longest: int) -> list[Any]:
-            if items <= longest:
-                return map_serially(work, items, longest)
-            return [*pool.map(work, even_slices(items, longest))]
-
-        yield map_parts if threads > 1 else map_serially
+    with single_threaded_blas() as threads:
+        threads = min(threads, limit)
+        if threads == 1:
+            yield map_serially
+            return
+        with ThreadPoolExecutor(threads - 1) as pool:
+            yield lambda work, items, longest: _shared(work, even_slices(items, longest), pool, threads)
 
 
 def map_serially(work: Callable[[slice], Any], items: int, longest: int) -> list[Any]:

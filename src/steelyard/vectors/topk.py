@@ -6,7 +6,6 @@ those with the lowest rows are kept.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -16,19 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import UsageError
-from steelyard.types import Float32, Int32, Int64, Ragged, Run
+from steelyard.types import Float32, Int32, Int64, Run
 from steelyard.vectors.duplicate_rows import DuplicateRows
 from steelyard.vectors.mapped import release
 from steelyard.vectors.similarity import DOT, Similarity
 from steelyard.vectors.similarity import similarity as find_similarity
-from steelyard.vectors.threads import map_slices
+from steelyard.vectors.threads import MapSlices, map_slices, thread_pool
 
 BLOCK_DOCUMENTS = 16_384
 BLOCK_SCORES = 1 << 24
 """Scores in memory at a time, of all threads: 64 MB."""
 
-SMALL_PRODUCT = 1 << 28
-"""Multiplications that a core does in a few milliseconds: the threads of BLAS would spin for longer."""
+PRODUCT_DOCUMENTS = 1024
+"""Documents of one matrix product. The bits of a score depend on it, but not on the number of threads."""
+MERGED_QUERIES = 32
+"""Queries whose candidates are merged at a time."""
+MAX_THREADS = 64
+SMALL_PRODUCT = 1 << 25
+"""Multiplications that one thread does before others have started."""
 
 SHORT, LONG = 1e-15, 1e18
 """Vectors shorter or longer than this have squares outside the range of float32."""
@@ -121,17 +125,49 @@ def top_k(queries: Float32, documents: Float32, k: int, *, similarity: str = "do
 def search(queries: Float32, documents: Documents, k: int, similarity: Similarity = DOT) -> Run:
     """Return the top `k` documents of each query, as `top_k` does."""
     k, width, duplicates = min(k, len(documents)), min(len(documents), BLOCK_DOCUMENTS), documents.duplicates
-    block_queries = max(1, BLOCK_SCORES // max(1, width, duplicates.originals))
-    # One array for all threads if it can be: large arrays are in huge pages, which are allocated faster.
-    shared = np.empty((len(queries), width), dtype=np.float32) if len(queries) <= block_queries else None
+    step = max(1, BLOCK_SCORES // max(1, width, duplicates.originals))
+    buffer = np.empty((min(step, len(queries)), width), dtype=np.float32)
+    with thread_pool(_threads(queries, len(documents))) as map_slices:
+        return _joined(
+            [
+                _search(queries[start : start + step], documents, k, duplicates, similarity, buffer, map_slices)
+                for start in range(0, len(queries), step)
+            ],
+            k,
+        )
 
-    def search_slice(share: slice) -> Run:
-        part = queries[share]
-        buffer = np.empty((len(part), width), dtype=np.float32) if shared is None else shared[share]
-        return _search(part, documents, k, duplicates, similarity, buffer)
 
-    small = queries.size * len(documents) <= SMALL_PRODUCT
-    return _joined(map_slices(search_slice, len(queries), limit=block_queries, small=small), k)
+def all_scores(queries: Float32, vectors: Float32, similarity: Similarity = DOT) -> Float32:
+    """Return the scores of all documents, one row for each query: those that `search` compares, bit by bit.
+
+    >>> all_scores(np.array([[1, 2]], dtype=np.float32), np.eye(2, dtype=np.float32)).tolist()
+    [[1.0, 2.0]]
+    """
+    documents = Matrix(vectors)
+    scores = np.empty((len(queries), len(documents)), dtype=np.float32)
+    with thread_pool(_threads(queries, len(documents))) as map_slices:
+        for start in range(0, len(documents), BLOCK_DOCUMENTS):
+            block = scores[:, start : start + BLOCK_DOCUMENTS]
+            _compare(queries, documents, start, block, similarity, map_slices)
+    duplicates = DuplicateRows.find(vectors)
+    duplicates.copy_scores(scores, 0, np.empty((len(scores), duplicates.originals), dtype=np.float32))
+    return scores
+
+
+def _threads(queries: Float32, documents: int) -> int:
+    """Return how many threads a search is worth."""
+    return 1 if queries.size * documents <= SMALL_PRODUCT else MAX_THREADS
+
+
+def _compare(
+    queries: Float32, documents: Documents, start: int, scores: Float32, similarity: Similarity, map_slices: MapSlices
+) -> None:
+    """Write the scores of the documents of a block, from row `start` on, in products that threads share."""
+
+    def compare(part: slice) -> None:
+        documents.compare(queries, start + part.start, scores[:, part], similarity)
+
+    map_slices(compare, scores.shape[1], PRODUCT_DOCUMENTS)
 
 
 def rank_rows(rows: Int32, scores: Float32) -> Run:
@@ -178,7 +214,13 @@ def top_k_of_matches(scores: Float32, k: int) -> Run:
 
 
 def _search(
-    queries: Float32, documents: Documents, k: int, duplicates: DuplicateRows, similarity: Similarity, buffer: Float32
+    queries: Float32,
+    documents: Documents,
+    k: int,
+    duplicates: DuplicateRows,
+    similarity: Similarity,
+    buffer: Float32,
+    map_slices: MapSlices,
 ) -> Run:
     """Return the top `k` of some queries; `buffer` (queries, documents of a block) is overwritten."""
     best = _none(queries)
@@ -187,9 +229,13 @@ def _search(
         width = min(BLOCK_DOCUMENTS, len(documents) - start)
         # Reused memory costs less than newly allocated memory.
         scores = buffer.reshape(-1)[: len(queries) * width].reshape(len(queries), width)
-        documents.compare(queries, start, scores, similarity)
-        duplicates.copy_scores(scores, start, originals)
-        best = _merged(best, scores, start, k)
+        _compare(queries, documents, start, scores, similarity, map_slices)
+
+        def merge(part: slice, start: int = start, scores: Float32 = scores, best: Int64 = best) -> Int64:
+            duplicates.copy_scores(scores[part], start, originals[part])
+            return _merged(best[part], scores[part], start, k)
+
+        best = np.concatenate(map_slices(merge, len(queries), MERGED_QUERIES))
     return _run(best)
 
 
@@ -289,91 +335,3 @@ def _scores(keys: Int64) -> Float32:
 
 def _rows(keys: Int64) -> Int32:
     return (keys & 0xFFFFFFFF).astype(np.int32)
-
-
-CACHED_SCORES = 1 << 22
-"""The most scores that are cached, 16 MB: if all fit, variants of one model compute them once."""
-GATHER_COST = 18
-"""Copying one document for one query costs about as much as multiplying so many."""
-
-
-@dataclass(eq=False)
-class ExactIndex:
-    """Float vectors and their similarity. The scores of the last queries are cached if they are few."""
-
-    vectors: Float32
-    similarity: Similarity = DOT
-    _last: tuple[Float32, Float32, float] | None = None
-
-    def search(self, queries: Float32, k: int) -> tuple[Run, float]:
-        """Return the top `k` documents of each query, ties by row, and the seconds it took."""
-        if not self._small(queries):
-            start = time.perf_counter()
-            run = search(queries, Matrix(self.vectors), k, self.similarity)
-            return run, time.perf_counter() - start
-        scores, seconds = self._all(queries)
-        start = time.perf_counter()
-        return top_k_of_scores(scores, k), seconds + time.perf_counter() - start
-
-    def rescore(self, run: Run, queries: Float32) -> tuple[Run, float]:
-        """Return the documents of a run, ranked by their float vectors, and the seconds it took.
-
-        >>> exact = ExactIndex(np.eye(2, dtype=np.float32))
-        >>> exact.rescore(Run.of([[0, 1]], [[3, 2]]), np.array([[0, 1]], dtype=np.float32))[0].rows.tolist()
-        [[1, 0]]
-        """
-        known, seconds = self._all(queries) if self._small(queries) else (None, 0.0)
-        start = time.perf_counter()
-        if known is not None:
-            scores = np.take_along_axis(known, run.rows.astype(np.int64), axis=1)
-        elif run.depth * GATHER_COST < len(self.vectors):
-            scores = self._gathered(run.rows, queries)
-        else:
-            scores = self._from_all(run.rows, queries)
-        return rank_rows(run.rows, scores), seconds + time.perf_counter() - start
-
-    def scores_of(self, queries: Float32, lists: Ragged, shape: tuple[int, ...]) -> Float32:
-        """Return the scores of each query with its own list of rows, one row of the result per query."""
-        scores = np.zeros(shape, dtype=np.float32)
-        for query, (vector, line) in enumerate(zip(queries, scores, strict=True)):
-            rows = lists.rows_of(query)
-            self.similarity.line(vector, self.vectors[rows], line[: len(rows)])
-        return scores
-
-    def _small(self, queries: Float32) -> bool:
-        """Return whether all scores are cached; distances are too expensive to compute them all for a few."""
-        return not self.similarity.is_distance and 0 < len(queries) * len(self.vectors) <= CACHED_SCORES
-
-    def _all(self, queries: Float32) -> tuple[Float32, float]:
-        """Return the scores of all documents, and the seconds they took, now or before."""
-        if self._last is None or self._last[0] is not queries:
-            start = time.perf_counter()
-            scores = np.empty((len(queries), len(self.vectors)), dtype=np.float32)
-            # In slices of documents: every product copies all documents it is given, for slices of queries twice.
-            map_slices(
-                lambda part: self.similarity.block(queries, self.vectors[part], scores[:, part]),
-                len(self.vectors),
-                small=queries.size * len(self.vectors) <= SMALL_PRODUCT,
-            )
-            duplicates = DuplicateRows.find(self.vectors)
-            duplicates.copy_scores(scores, 0, np.empty((len(scores), duplicates.originals), dtype=np.float32))
-            self._last = queries, scores, time.perf_counter() - start
-        return self._last[1:]
-
-    def _gathered(self, rows: Int32, queries: Float32) -> Float32:
-        """Return the scores of some rows for each query, from those documents only."""
-        scores = np.empty(rows.shape, dtype=np.float32)
-        buffer = np.empty((rows.shape[1], self.vectors.shape[1]), dtype=np.float32)
-        for query, documents, line in zip(queries, rows, scores, strict=True):
-            np.take(self.vectors, documents, axis=0, out=buffer, mode="clip")
-            self.similarity.line(query, buffer, line)
-        return scores
-
-    def _from_all(self, rows: Int32, queries: Float32) -> Float32:
-        """Return the same from the scores of all documents, for as many queries at a time as memory allows."""
-        step = max(1, BLOCK_SCORES // max(1, len(self.vectors)))
-        parts = [np.empty((0, rows.shape[1]), dtype=np.float32)]
-        for start in range(0, len(queries), step):
-            scores, _ = ExactIndex(self.vectors, self.similarity)._all(queries[start : start + step])
-            parts.append(np.take_along_axis(scores, rows[start : start + step].astype(np.int64), axis=1))
-        return np.concatenate(parts)

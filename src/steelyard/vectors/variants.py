@@ -13,6 +13,7 @@ import numpy as np
 from steelyard.errors import UnknownName, UsageError
 from steelyard.types import Float32, Run
 from steelyard.vectors.approximate import RECALL_DEPTHS, ApproximateIndex, Approximation, overlap
+from steelyard.vectors.exact_index import ExactIndex
 from steelyard.vectors.quantise import (
     BinaryCodes,
     Codes,
@@ -24,7 +25,7 @@ from steelyard.vectors.quantise import (
     Int8DistanceCodes,
 )
 from steelyard.vectors.similarity import similarity
-from steelyard.vectors.topk import ExactIndex, normalised, search
+from steelyard.vectors.topk import normalised, search
 
 
 def truncate(vectors: Float32, dimension: int) -> Float32:

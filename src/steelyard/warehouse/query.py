@@ -79,7 +79,10 @@ def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyCo
             raise KeyboardInterrupt from error
         raise
     except load_duckdb().IOException as error:
-        raise ResultError(f"the warehouse cannot be read or written: {_reason(str(error))}") from error
+        raise ResultError(
+            f"the warehouse cannot be read or written: {_reason(str(error))}",
+            hint="make room on its disk, or look at the rights of its folder, and try again",
+        ) from error
     finally:
         connection.close()
 

@@ -8,8 +8,7 @@ import pytest
 from encoder_parts import Letters
 
 from steelyard.config import Settings
-from steelyard.encoders.cache import budget
-from steelyard.encoders.cache import cached_encoder as cached
+from steelyard.encoders.cache import batch_plan, budget
 from steelyard.encoders.cache import vector_file as segments_of
 from steelyard.encoders.cache.cached_encoder import encode_once, open_store
 from steelyard.encoders.cache.vector_file import HEADER, MARK
@@ -173,7 +172,7 @@ def test_the_store_can_be_switched_off(home):
 
 def test_many_texts_go_to_the_store_part_by_part(home, monkeypatch):
     """An encoder that fails half-way keeps what it had done."""
-    monkeypatch.setattr(cached, "PART_TEXTS", 2)
+    monkeypatch.setattr(batch_plan, "PART_TEXTS", 2)
     poisoned = Letters(poison="d")
     with pytest.raises(ModelError):
         encode_once(poisoned, list("abcd"), "document", store=VectorStore(poisoned))

@@ -22,7 +22,7 @@ from executor_parts import stored_results
 import steelyard
 from steelyard.cli import main
 from steelyard.config import Settings
-from steelyard.encoders.cache.cached_encoder import PART_TEXTS, planned_batches
+from steelyard.encoders.cache.batch_plan import PART_TEXTS, planned_batches
 from steelyard.engine.batch import load_models
 from steelyard.engine.events import Event, Finished, Planned
 from steelyard.engine.executors import process_watch
@@ -258,14 +258,25 @@ def test_secrets_reach_no_child_process(tmp_path: Path, logged: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
 
 
-def test_batches_are_ordered_by_length_and_hash_whatever_the_order() -> None:
-    texts = [f"{'x' * (row % 7)} {row}" for row in range(2 * PART_TEXTS + 5)]
+def test_batches_are_ordered_by_length_and_depend_on_the_texts_alone() -> None:
+    texts = [f"{'x' * (row % 7)} {row}" for row in range(8 * PART_TEXTS)]
     batches = [[texts[row] for row in rows] for rows in planned_batches(texts)]
-    assert [len(batch) for batch in batches] == [PART_TEXTS, PART_TEXTS, 5]
+    assert sorted(text for batch in batches for text in batch) == sorted(texts)
+    assert all(PART_TEXTS // 4 <= len(batch) <= 2 * PART_TEXTS for batch in batches[:-1])
     other = texts[::-1]
     assert [[other[row] for row in rows] for rows in planned_batches(other)] == batches
     lengths = [len(text) for batch in batches for text in batch]
     assert lengths == sorted(lengths)
+    for batch in batches:
+        assert len(planned_batches(batch)) == 1  # so a worker that gets one batch plans the same
+
+
+def test_a_new_text_changes_few_batches() -> None:
+    texts = [f"{'x' * (row % 7)} {row}" for row in range(8 * PART_TEXTS)]
+    before = {frozenset(texts[row] for row in rows) for rows in planned_batches(texts)}
+    more = [*texts, "xxx 123456789"]
+    after = {frozenset(more[row] for row in rows) for rows in planned_batches(more)}
+    assert len(after - before) <= 2 < len(before)
 
 
 def test_stored_texts_do_not_change_the_composition_of_batches(tmp_path: Path) -> None:

@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from cluster_models import task
 from executor_parts import comparable, stored_results
 from loopback import Worker, environment, working
 
+from steelyard.encoders.cache.batch_plan import planned_batches
 from steelyard.engine.executors.dispatch import ATTEMPTS
 
 pytest.importorskip("ray")
@@ -38,8 +40,13 @@ results = evaluate(models.split(), tasks, results=folder, executor=executor)
 print(json.dumps([[result.model, result.task, result.status] for result in results]))
 """
 LETTERS = "dense:cluster_models:letters?version=1"
-CALLS = 7 + 5 + 2
-"""Calls of the function with at most 256 documents of both tasks, and with their queries."""
+CALLS = sum(
+    -(-len(batch) // 256)
+    for mine in (task("Mine/one", 1600), task("Mine/two", 1200))
+    for texts in (mine.corpus.texts, mine.queries.texts)
+    for batch in planned_batches(texts)
+)
+"""Calls of the function with at most 256 texts of both tasks."""
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """Encode each distinct text once: stored vectors are read, the others are encoded, checked and stored.
 
 What is encoded together does not depend on what is stored where that could change a vector (`fixed_batches`): a run
-with a cache, a resumed run and a fresh run of the same texts give the same bytes.
+with a cache, a resumed run and a fresh run of the same texts give the same bytes, in any order of tasks. Such a vector
+is stored for its batch: the same text in another batch, of another task, is encoded again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from steelyard.config import Settings
 from steelyard.encoders.batching import check_finite
+from steelyard.encoders.cache.batch_plan import parts, planned_batches
 from steelyard.encoders.cache.cost_log import record_cost, stored_seconds
 from steelyard.encoders.cache.vector_store import VectorStore
 from steelyard.encoders.streaming import LooksUpVectors, ReportsUsage, StreamsVectors, fill_vectors
@@ -23,9 +25,6 @@ from steelyard.errors import ModelError
 from steelyard.types import Float32, Int64, Role
 from steelyard.types.protocols import Encoder, ModelSettings, Tick, no_tick
 from steelyard.vectors.mapped import Allocate, take_rows
-
-PART_TEXTS = 512
-"""Texts encoded between two writes to the store: what an interruption can lose, a few seconds of work."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def encode_once(
         fill_vectors(encoder, distinct, unknown, role, vectors, keep, tick)
     else:
         fixed = getattr(encoder, "fixed_batches", False)
-        for rows in _fixed_batches(distinct, unknown) if fixed else _batches(unknown):
+        for rows in _fixed_batches(distinct, unknown) if fixed else parts(unknown):
             # Stored texts of a fixed batch are encoded again; they were counted above.
             vectors[rows] = _checked(
                 encoder, [distinct[row] for row in rows.tolist()], role, no_tick if fixed else tick
@@ -146,25 +145,6 @@ def measured(folder: Path | None, role: Role, encoded: int, texts: int, start: f
     stored = stored_seconds(folder, role, texts - encoded) if encoded < texts else 0.0
     record_cost(folder, role, encoded, seconds)
     return seconds, stored
-
-
-def _batches(unknown: Int64) -> Iterator[Int64]:
-    """Return the rows that are not stored, in parts."""
-    return (unknown[start : start + PART_TEXTS] for start in range(0, len(unknown), PART_TEXTS))
-
-
-def planned_batches(texts: Sequence[str]) -> list[Int64]:
-    """Return the rows of distinct texts in batches, ordered by length, then text; they depend on the texts alone.
-
-    Every executor encodes exactly these batches where the composition of a batch could change a vector.
-
-    >>> [batch.tolist() for batch in planned_batches(["bbb", "a", "cc"])]
-    [[1, 2, 0]]
-    """
-    rows = sorted(range(len(texts)), key=texts.__getitem__)
-    rows.sort(key=list(map(len, texts)).__getitem__)
-    order = np.array(rows, dtype=np.int64)
-    return [order[start : start + PART_TEXTS] for start in range(0, len(order), PART_TEXTS)]
 
 
 def _fixed_batches(texts: Sequence[str], unknown: Int64) -> Iterator[Int64]:

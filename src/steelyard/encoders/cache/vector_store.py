@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from steelyard.config import Settings
 from steelyard.encoders.cache import budget
+from steelyard.encoders.cache.batch_plan import keys_in_batches
 from steelyard.encoders.cache.key_index import KEY, KeyIndex, Keys
 from steelyard.encoders.cache.shared_files import SharedFiles
 from steelyard.encoders.cache.vector_file import (
@@ -136,8 +137,12 @@ class VectorStore:
         self._index: KeyIndex[VectorFile] = KeyIndex([])
 
     def keys(self, texts: Sequence[str], role: Role) -> Keys:
-        """Return the keys of texts, by prompt and role; a symmetric encoder ignores the role."""
-        return keys_of(texts, "" if self._symmetric else role, prompt_of(self._encoder.settings, role))
+        """Return the keys of distinct texts, by prompt and role; a symmetric encoder ignores the role.
+
+        If a vector depends on the batch, so does its key: the texts are then all those that are encoded together.
+        """
+        keys = keys_of(texts, "" if self._symmetric else role, prompt_of(self._encoder.settings, role))
+        return keys_in_batches(keys, texts) if getattr(self._encoder, "fixed_batches", False) else keys
 
     def has(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Return which of the keys are stored, by the tables of the files; vectors are checked when they are read.

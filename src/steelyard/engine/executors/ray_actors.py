@@ -191,7 +191,8 @@ def _connect(ray: Any, address: str | None) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"the Ray cluster {address or 'of this machine'} cannot be reached: {str(error).splitlines()[0]}",
-            hint="start one with `ray start --head`, or leave out the address",
+            hint="start one with `ray start --head`, or leave out the address; a cluster with tokens (the default "
+            "since Ray 2.60) needs RAY_AUTH_MODE=token",
             option="address",
             found=address,
         ) from error

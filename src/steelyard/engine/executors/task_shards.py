@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.encoders.cache.cached_encoder import planned_batches
+from steelyard.encoders.cache.batch_plan import planned_batches
 from steelyard.engine.executors.shards import EncodeShard
 from steelyard.engine.executors.worker import parts_of
 from steelyard.engine.plan import Model, Profile

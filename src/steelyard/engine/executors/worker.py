@@ -38,13 +38,12 @@ class GroupWorker:
         model: object = None if retriever is None else for_task(retriever, shard.info)
         if not isinstance(model, StoresEncodings):
             raise UsageError(f"{shard.model} does not store encodings", hint="evaluate it with --executor local")
-        texts = [text for batch in shard.batches for text in batch]
-        before = int(np.count_nonzero(model.stored(texts, shard.role)))
+        texts, before = sum(map(len, shard.batches)), _stored(model, shard)
         problems: list[str] = []
         for batch in shard.batches:
             problems += model.store_encodings(batch, shard.role).get("cache_problems", ())
-        if model.stored(texts, shard.role).all():  # existence is completion; readers check the checksums
-            return Outcome(shard.id, encoded=len(texts) - before)
+        if _stored(model, shard) == texts:  # existence is completion; readers check the checksums
+            return Outcome(shard.id, encoded=texts - before)
         reason = "; ".join(dict.fromkeys(problems)) or "the encodings are not in the store"
         return Outcome(shard.id, problem=f"{platform.node()}: {reason}")
 
@@ -60,6 +59,11 @@ class GroupWorker:
     def _part(self, name: str) -> Retriever | None:
         """Return a model of the group, or a part of one, by its name."""
         return next((part for part in parts_of(self._models) if part.name == name), None)
+
+
+def _stored(model: StoresEncodings, shard: EncodeShard) -> int:
+    """Return how many encodings of a shard are stored."""
+    return sum(int(np.count_nonzero(model.stored(batch, shard.role))) for batch in shard.batches)
 
 
 def parts_of(models: Sequence[Model]) -> Iterator[Retriever]:

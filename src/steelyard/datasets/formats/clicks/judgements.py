@@ -102,7 +102,9 @@ def _document_ids(log: Table) -> list[str]:
         ids: list[str] = log["document"].to_pylist()
         return ids
     if "text" not in log:  # its values are all missing
-        raise DataError("no row has the id or the text of its document", path=log.name, field="document")
+        raise DataError(
+            "no row has the id or the text of its document", path=log.name, field="document", expected="an id or a text"
+        )
     titles = log["title"].to_pylist() if "title" in log else [""] * len(log)
     known: dict[tuple[str, str], str] = {}
     for pair in zip(titles, log["text"].to_pylist(), strict=True):
