@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from steelyard.encoders.backends.token_input import from_function
 from steelyard.encoders.backends.transformers.multi_vector_encoder import declares_late_interaction
@@ -90,6 +91,22 @@ def test_real_valued_vectors_and_mean():
         assert run.rows[place].tolist() == [row for row, _ in expected]
         np.testing.assert_allclose(run.scores[place], [score for _, score in expected], rtol=1e-5)
         np.testing.assert_allclose(mean.scores[place], run.scores[place] / len(query), rtol=1e-6)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    """The last bits of a product depend on how it is divided."""
+    random = np.random.default_rng(7)
+    documents = TokenVectors.of(
+        [random.standard_normal((n, 128)).astype(np.float32) for n in random.integers(1, 90, 400)]
+    )
+    queries = TokenVectors.of([random.standard_normal((n, 128)).astype(np.float32) for n in random.integers(1, 40, 30)])
+    assert documents.matrix.shape[0] > 3 * maxsim.DOCUMENT_TOKENS
+    runs = set()
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, "blas"):
+            run = MaxSim(documents).search(queries, 50)
+            runs.add((run.rows.tobytes(), run.scores.tobytes()))
+    assert len(runs) == 1
 
 
 def test_copies_score_equally_wherever_they_stand():

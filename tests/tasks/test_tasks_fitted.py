@@ -17,7 +17,7 @@ from sklearn.metrics.cluster import adjusted_mutual_info_score, v_measure_score
 from task_parts import clusters, labels, vectors_of
 
 from steelyard.errors import DataError, MissingPart
-from steelyard.tasks import score_task, texts_of
+from steelyard.tasks import classification, multilabel, score_task, texts_of
 from steelyard.tasks.classification import training_samples
 from steelyard.tasks.clustering import agreement, k_means, levels_of, rounds_of, sampled, v_measures
 from steelyard.tasks.confusion import Confusion, average_precision_of_labels
@@ -214,6 +214,26 @@ def test_k_means_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         assert counts() == before
     assert [set(one) - {1} for one in seen] == [set()]
     assert found.tolist() == fit(MiniBatchKMeans(5, batch_size=500, n_init=1, random_state=42), vectors).tolist()
+
+
+def test_fits_have_the_same_bits_with_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
+
+    models: list[LogisticRegression] = []
+    fit = LogisticRegression.fit
+    monkeypatch.setattr(LogisticRegression, "fit", lambda self, *given: models.append(self) or fit(self, *given))
+    random = np.random.default_rng(3)
+    labels = random.integers(0, 15, 400)
+    vectors = random.standard_normal((400, 512)).astype(np.float32) + labels[:, None].astype(np.float32) / 20
+    kinds = (labels[:, None] == np.arange(15)).astype(np.int64)
+    found = set()
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads):
+            classes, _ = classification._predict(vectors[:200], labels[:200], vectors[200:])
+            near = multilabel._predict(vectors[:200], kinds[:200], vectors[200:])
+            found.add((classes.tobytes(), models[-1].coef_.tobytes(), near.tobytes()))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
