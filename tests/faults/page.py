@@ -83,12 +83,17 @@ def reader_table(rows: dict[str, dict[str, float]]) -> list[str]:
         )
     cases, distinct, seconds = (sum(row[name] for row in rows.values()) for name in ("cases", "distinct", "seconds"))
     done = sum(row["cases"] >= GOAL for row in rows.values())
+    rest = (
+        f"Every reader has {GOAL:,} cases."
+        if done == len(rows)
+        else f"{done} of {len(rows)} readers have {GOAL:,} cases; at these rates the rest needs "
+        f"{_hours(rows, GOAL):,.1f} CPU hours: `make faults CASES={GOAL}` continues from here."
+    )
     return [
         *lines,
         "",
         f"{cases:,} cases of {len(rows)} readers, {distinct:,} of them different inputs, in {seconds / 60:,.0f} CPU "
-        f"minutes. {done} of {len(rows)} readers have {GOAL:,} cases; at these rates the rest needs "
-        f"{_hours(rows, GOAL):,.1f} CPU hours: `make faults CASES=1000000` continues from here.",
+        f"minutes. {rest}",
     ]
 
 
