@@ -21,6 +21,8 @@ from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
 NODES = ("a", "b")
+IDLE_SECONDS = 180.0
+"""How long nodes may take until they can be given jobs."""
 CONFIG = """
 ClusterName=loopback
 SlurmctldHost={host}(127.0.0.1)
@@ -98,14 +100,20 @@ class SlurmCluster:
         return done.stdout
 
     def wait_until_idle(self) -> None:
-        """Cancel what is left of jobs, and wait until both nodes can be given new ones."""
-        for _ in range(300):
+        """Cancel what is left of jobs, and wait until both nodes can be given new ones.
+
+        A node whose last message was lost with its controller is asked again after a minute.
+        """
+        until = time.monotonic() + IDLE_SECONDS
+        while time.monotonic() < until:
             for words in (["scancel", f"--user={getpass.getuser()}"], ["sinfo", "-h", "--Node", "-o", "%N %t"]):
                 done = subprocess.run(words, env={**os.environ, **self.variables}, capture_output=True, text=True)
             if {*done.stdout.splitlines()} >= {f"{name} idle" for name in NODES}:
                 return
             time.sleep(0.1)
-        raise AssertionError("".join(path.read_text() for path in self.folder.glob("*.log"))[-4000:])
+        raise AssertionError(
+            f"{done.stdout}{done.stderr}" + "".join(path.read_text() for path in self.folder.glob("*.log"))[-4000:]
+        )
 
 
 def _steps_of(node: str) -> list[int]:
