@@ -196,7 +196,7 @@ class _Reader:
             raise UsageError.invalid(label, expected=self.expected, found=value, option=label) from error
 
 
-def parse_bytes(text: str | int) -> int:
+def parse_bytes(text: str | int, what: str = "the size") -> int:
     """Return the number of bytes of a size such as `500MB`.
 
     >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes("0")
@@ -204,7 +204,7 @@ def parse_bytes(text: str | int) -> int:
     """
     match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*", str(text))
     if not match or match[2].upper() not in UNITS or isinstance(text, bool):
-        raise UsageError.invalid("the size", expected="a number of bytes such as 500MB, 2GB or 1.5GiB", found=text)
+        raise UsageError.invalid(what, expected="a number of bytes such as 500MB, 2GB or 1.5GiB", found=text)
     return int(float(match[1]) * UNITS[match[2].upper()])
 
 

@@ -63,7 +63,7 @@ class ProcessExecutor:
         self.timeout = parsed.number("timeout", None)
         memory = parsed.text("memory")
         stalled = parsed.number("stalled", STALLED, minimum=0)
-        self._watch = ProcessWatch(stalled, None if memory is None else parse_bytes(memory))
+        self._watch = ProcessWatch(stalled, None if memory is None else parse_bytes(memory, "memory= of the executor"))
         self._children: dict[int, _Child] = {}
         self._numbers = count()
         self._context = get_context("spawn")

@@ -77,7 +77,7 @@ class RayExecutor:
         self._cpus = parsed.number("cpus", 1.0, minimum=0)
         self._gpus = parsed.number("gpus", None, minimum=0)
         memory = parsed.text("memory")
-        self._memory = None if memory is None else parse_bytes(memory)
+        self._memory = None if memory is None else parse_bytes(memory, "memory= of the executor")
         self._actors: dict[int, _Actor] = {}
         self._numbers = count()
         self._connected = not self._ray.is_initialized()
